@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prom
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Query names one question of a snapshot; Results are keyed by it.
+type Query string
+
+// The questions. Topology comes from the exporter's info series (contract 13), loads from recording rules where
+// there is a rule, from raw counters where there is none.
+const (
+	SwitchInfo    Query = "switch info"
+	SwitchUp      Query = "switch up"
+	LinkInfo      Query = "link info"
+	PortSpeed     Query = "port speed"
+	PortUp        Query = "port up"
+	PortAddress   Query = "port address"
+	NICInfo       Query = "nic info"
+	JobInfo       Query = "job info"
+	RankAddress   Query = "rank address"
+	LinkTransmit  Query = "link transmit rate"
+	LinkRuleAge   Query = "age of link rates"
+	PortAge       Query = "age of port counters"
+	PortReceive   Query = "port receive rate"
+	LinkErrors    Query = "link errors"
+	LinkFlaps     Query = "link flaps"
+	NICTransmit   Query = "nic transmit rate"
+	NICReceive    Query = "nic receive rate"
+	NICAge        Query = "age of nic counters"
+	NICPause      Query = "nic pause ratio"
+	NodeECN       Query = "node ECN rate"
+	NodeZeroWin   Query = "node zero windows"
+	NodeRetrans   Query = "node retransmits"
+	StepSeconds   Query = "step seconds"
+	StepBaseline  Query = "step baseline"
+	Collective    Query = "collective seconds"
+	Compute       Query = "compute seconds"
+	JobStepRate   Query = "job step rate"
+	JobBytesRate  Query = "job bytes rate"
+	JobReportsAge Query = "age of job reports"
+)
+
+// question is one row of the fixed list. In its expression $F stands for the fabric matcher and $W for the window.
+type question struct {
+	name Query
+	expr string
+}
+
+// queries is everything that a snapshot asks. Each aggregates away `instance` and `job`, so that two exporters that
+// say the same are one fact, and two that say different things are two rows, which Build refuses.
+var queries = []question{
+	{SwitchInfo, `group by (fabric, switch, tier, asn, chassis_id, balancing, vrf) (trainyard_switch_info{$F})`},
+	{SwitchUp, `max by (fabric, switch) (trainyard_switch_up{$F})`},
+	{LinkInfo, `group by (fabric, link, switch, port, peer_kind, peer, peer_port, peer_link, direction, ecmp_group) (trainyard_link_info{$F})`},
+	{PortSpeed, `max by (fabric, switch, port) (trainyard_switch_port_speed_bytes_per_second{$F})`},
+	{PortUp, `min by (fabric, switch, port) (trainyard_switch_port_up{$F})`},
+	{PortAddress, `group by (fabric, switch, port, address) (trainyard_switch_port_address_info{$F})`},
+	{NICInfo, `group by (fabric, node, device, rail, address) (trainyard_nic_info{$F})`},
+	{JobInfo, `group by (job_id, gang, collective, ranks, connections) (trainyard_job_info)`},
+	{RankAddress, `group by (job_id, gang, rank, node, rail, address) (trainyard_job_rank_address_info)`},
+
+	{LinkTransmit, `max by (fabric, link) (link:transmit:bytes_per_second{$F})`},
+	{LinkRuleAge, `max by (fabric, link) (time() - timestamp(link:transmit:bytes_per_second{$F}))`},
+	{PortAge, `max by (fabric, switch, port) (time() - timestamp(trainyard_switch_port_transmit_bytes_total{$F}))`},
+	{PortReceive, `max by (fabric, switch, port) (rate(trainyard_switch_port_receive_bytes_total{$F}[$W]))`},
+	{LinkErrors, `max by (fabric, link) (link:errors:per_second{$F})`},
+	{LinkFlaps, `max by (fabric, link) (link:flaps:increase{$F})`},
+
+	{NICTransmit, `max by (node, device) (rate(node_network_transmit_bytes_total[$W]) and on (node, device) trainyard_nic_info{$F})`},
+	{NICReceive, `max by (node, device) (rate(node_network_receive_bytes_total[$W]) and on (node, device) trainyard_nic_info{$F})`},
+	{NICAge, `max by (node, device) (time() - timestamp(node_network_transmit_bytes_total) and on (node, device) trainyard_nic_info{$F})`},
+	{NICPause, `max by (node, device) (nic:pause:ratio)`},
+	{NodeECN, `max by (node) (node:ecn:rate)`},
+	{NodeZeroWin, `max by (node) (node:zero_windows:rate)`},
+	{NodeRetrans, `max by (node) (node:retransmits:rate)`},
+
+	{StepSeconds, `max by (job_id, gang) (job:step_seconds:mean)`},
+	{StepBaseline, `max by (job_id, gang) (job:step_seconds:baseline)`},
+	{Collective, `max by (job_id, gang) (job:collective_seconds:mean)`},
+	{Compute, `max by (job_id, gang, rank) (rank:compute_seconds:mean)`},
+	{JobStepRate, `avg by (job_id, gang) (rate(trainyard_job_steps_total[$W]))`},
+	{JobBytesRate, `avg by (job_id, gang, rail) (rate(trainyard_job_collective_bytes_total[$W]))`},
+	{JobReportsAge, `max by (job_id, gang) (time() - timestamp(trainyard_job_steps_total))`},
+}
+
+// text is the expression for one configuration. The fabric cannot break out of its quotes: Validate refuses them.
+func (q question) text(c Config) string {
+	matcher := ""
+	if c.Fabric != "" {
+		matcher = fmt.Sprintf(`fabric="%s"`, c.Fabric)
+	}
+	return strings.NewReplacer("$F", matcher, "$W", promDuration(c.Window)).Replace(q.expr)
+}
+
+// promDuration spells a duration as PromQL does; milliseconds are its finest unit.
+func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
