@@ -21,7 +21,7 @@ var ErrAbsent = errors.New("not present on this machine")
 // Source reads one corner of the world. Read is never called again before it has returned.
 //
 // Samples beside an error are a partial result: they replace everything that the source gave before. An error alone
-// leaves the last samples standing until they are too old.
+// leaves the last samples standing until they are too old. The slice that Read returns belongs to the caller.
 type Source interface {
 	Name() string
 	Read(ctx context.Context) ([]Sample, error)
