@@ -42,14 +42,18 @@ type Rank struct {
 
 // Job is a training job as its ranks report it. Seconds are means per step over the observation window.
 type Job struct {
-	ID                   string    `json:"job_id"`
-	Gang                 string    `json:"gang"`
-	Collective           string    `json:"collective"` // "ring"; anything else has no matrix in this version
-	Connections          int       `json:"connections"`
-	Ranks                []Rank    `json:"ranks"` // in rank order; rank i sends to rank i+1 modulo N on each rail
-	StepSeconds          float64   `json:"step_seconds"`
-	BaselineStepSeconds  float64   `json:"baseline_step_seconds"` // 0 = no baseline yet
-	CollectiveSeconds    float64   `json:"collective_seconds"`
+	ID                  string  `json:"job_id"`
+	Gang                string  `json:"gang"`
+	Collective          string  `json:"collective"` // "ring"; anything else has no matrix in this version
+	Connections         int     `json:"connections"`
+	Ranks               []Rank  `json:"ranks"` // in rank order; rank i sends to rank i+1 modulo N on each rail
+	StepSeconds         float64 `json:"step_seconds"`
+	BaselineStepSeconds float64 `json:"baseline_step_seconds"` // 0 = no baseline yet
+	CollectiveSeconds   float64 `json:"collective_seconds"`
+	// StepsTotal and StepSecondsTotal are the counters behind the means (mean over the ranks, since the job started), read at
+	// the snapshot's own moment. verify takes the difference of two snapshots, so that no window reaches back over the change.
+	StepsTotal           float64   `json:"steps_total"`
+	StepSecondsTotal     float64   `json:"step_seconds_total"`
 	StepsPerSecond       float64   `json:"steps_per_second"`
 	BytesPerSecondByRail []float64 `json:"bytes_per_second_by_rail"` // payload that each rank sends on that rail
 	Missing              []string  `json:"missing,omitempty"`        // what was not reported, in words
