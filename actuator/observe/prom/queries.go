@@ -99,3 +99,12 @@ func (q question) text(c Config) string {
 
 // promDuration spells a duration as PromQL does; milliseconds are its finest unit.
 func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
+
+// Expressions is what a snapshot asks under one configuration, for fakes and for people who want to try it by hand.
+func Expressions(c Config) map[Query]string {
+	out := make(map[Query]string, len(queries))
+	for _, q := range queries {
+		out[q.name] = q.text(c)
+	}
+	return out
+}

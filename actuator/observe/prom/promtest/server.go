@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/actuator/observe/prom"
+)
+
+// Server is the fake Prometheus.
+type Server struct {
+	URL string
+
+	mu    sync.Mutex
+	yard  *Yard
+	fault http.HandlerFunc
+	asked map[string]prom.Query
+	now   func() time.Time
+}
+
+// Serve starts a server for observers with this configuration (its URL is filled in by Config). It ends with the test.
+func Serve(t testing.TB, yard *Yard, cfg prom.Config) *Server {
+	s := &Server{yard: yard, asked: map[string]prom.Query{}, now: time.Now}
+	for q, expr := range prom.Expressions(cfg) {
+		s.asked[expr] = q
+	}
+	srv := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(srv.Close)
+	s.URL = srv.URL
+	return s
+}
+
+// Change lets the test change the yard between queries.
+func (s *Server) Change(f func(*Yard)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.yard)
+}
+
+// Fail makes every request go to h; nil heals the server.
+func (s *Server) Fail(h http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = h
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault != nil {
+		s.fault(w, r)
+		return
+	}
+	if r.Method != http.MethodGet || r.URL.Path != "/api/v1/query" {
+		http.Error(w, "this fake answers GET /api/v1/query only", http.StatusNotFound)
+		return
+	}
+	expr := r.FormValue("query")
+	if expr == "time()" {
+		now := s.now().Truncate(time.Millisecond)
+		reply(w, "scalar", point(now, float64(now.UnixMilli())/1000))
+		return
+	}
+	q, ok := s.asked[expr]
+	if !ok {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		fmt.Fprintf(w, `{"status":"error","errorType":"execution","error":"the fake does not know %q"}`, expr)
+		return
+	}
+	seconds, err := strconv.ParseFloat(r.FormValue("time"), 64)
+	if err != nil {
+		http.Error(w, "no time", http.StatusBadRequest)
+		return
+	}
+	type series struct {
+		Metric map[string]string `json:"metric"`
+		Value  [2]any            `json:"value"`
+	}
+	out := []series{}
+	for _, x := range s.yard.Vectors()[q] {
+		out = append(out, series{x.Labels, point(time.UnixMilli(int64(seconds*1000+0.5)), x.Value)})
+	}
+	reply(w, "vector", out)
+}
+
+func point(t time.Time, v float64) [2]any {
+	return [2]any{json.Number(strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64)), strconv.FormatFloat(v, 'g', -1, 64)}
+}
+
+func reply(w http.ResponseWriter, kind string, result any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": kind, "result": result}})
+}
+
+// ServeHandler serves one handler until the test ends and returns its URL; for faults that a Server cannot have
+// while it holds its lock.
+func ServeHandler(t testing.TB, h http.HandlerFunc) string {
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
