@@ -98,6 +98,7 @@ type JobForecast struct {
 	StepSeconds  float64 `json:"step_seconds"` // measured now
 	After        Band    `json:"after"`        // seconds
 	BaselineStep float64 `json:"baseline_step_seconds"`
+	Affected     bool    `json:"affected"` // its flows may cross the target link: the plan is meant for it
 }
 
 // Forecast is the simulated effect of a plan.

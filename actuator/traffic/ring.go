@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// WireOverhead is bytes on the wire per byte of TCP payload: a full Ethernet frame of 1514 bytes (as interface
+// counters count it, without FCS) carries 1448 bytes when IP and TCP timestamps are paid for.
+const WireOverhead = 1514.0 / 1448.0
+
+// RingSource is how Ring names the matrix that it makes.
+const RingSource = "ring from ranks"
+
+// Ring makes the matrix of ring collectives: on each rail, rank i sends to rank i+1 modulo N. A flow's rate is the
+// payload that the job reports times WireOverhead (measured). Where a job reports none, it is the transmit rate of
+// the sending NIC, when that NIC serves one flow only (inferred), or its even share (assumed). nicTransmit is
+// bytes/s on the wire by NIC. The second result says in words what has no entry and why.
+func Ring(jobs []Job, nicTransmit map[netip.Addr]float64) (Matrix, []string) {
+	m := Matrix{Source: RingSource}
+	var problems []string
+	perNIC := map[netip.Addr]int{}
+	var unrated []int
+	for _, j := range jobs {
+		if j.Collective != "ring" {
+			problems = append(problems, fmt.Sprintf("job %s: no matrix for collective %q", j.ID, j.Collective))
+			continue
+		}
+		for _, what := range j.Missing {
+			problems = append(problems, fmt.Sprintf("job %s: %s", j.ID, what))
+		}
+		for i, r := range j.Ranks {
+			next := j.Ranks[(i+1)%len(j.Ranks)]
+			if next.Node == r.Node {
+				continue // inside a node: no NIC carries it
+			}
+			for _, rail := range slices.Sorted(maps.Keys(r.Addrs)) {
+				dst, ok := next.Addrs[rail]
+				if !ok {
+					problems = append(problems, fmt.Sprintf("job %s: rank %d has no nic on rail %d, rank %d sends to it", j.ID, next.Rank, rail, r.Rank))
+					continue
+				}
+				f := Flow{JobID: j.ID, Src: r.Addrs[rail], Dst: dst, Connections: max(1, j.Connections), Provenance: Measured}
+				perNIC[f.Src]++
+				if rail >= 0 && rail < len(j.BytesPerSecondByRail) && j.BytesPerSecondByRail[rail] > 0 {
+					f.BytesPerSecond = j.BytesPerSecondByRail[rail] * WireOverhead
+				} else {
+					unrated = append(unrated, len(m.Flows))
+				}
+				m.Flows = append(m.Flows, f)
+			}
+		}
+	}
+	for _, i := range unrated {
+		f := &m.Flows[i]
+		rate, ok := nicTransmit[f.Src]
+		if !ok {
+			problems = append(problems, fmt.Sprintf("job %s: neither the job nor nic %s reports what it sends", f.JobID, f.Src))
+			f.Provenance = Assumed
+			continue
+		}
+		n := perNIC[f.Src]
+		f.BytesPerSecond, f.Provenance = rate/float64(n), Inferred
+		if n > 1 {
+			f.Provenance = Assumed
+		}
+	}
+	return m, problems
+}
