@@ -5,6 +5,8 @@
 // it imports the standard library only and never measures anything itself.
 package catalog
 
+//go:generate go -C ../.. run ./exporter/catalog/cmd/reference
+
 import (
 	"fmt"
 	"slices"
