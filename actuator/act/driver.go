@@ -80,3 +80,10 @@ type Driver interface {
 	// process takes them over or the restart time runs out. Without keep they are withdrawn first.
 	Close(ctx context.Context, keep bool) error
 }
+
+// Primer is a Driver with sessions that replay routes when they come up: after a restart of the process or of a switch.
+// Reconcile tells it first what is desired, so that a session never replays what is no longer wanted, and so that a driver
+// that has just been made starts its sessions with the routes in hand (contract 2). Nothing is written by Prime itself.
+type Primer interface {
+	Prime(ctx context.Context, desired []plan.Route) error
+}

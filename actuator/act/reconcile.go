@@ -32,6 +32,11 @@ type Action struct {
 // It is level-triggered: calling it again after any failure, or a restart, is right. It returns what it did, in order,
 // without the routes that were right already; the error joins every result that is not Done, and names its route.
 func Reconcile(ctx context.Context, d Driver, p Permit, desired []plan.Route) ([]Action, error) {
+	if s, ok := d.(Primer); ok {
+		if err := s.Prime(ctx, desired); err != nil {
+			return nil, fmt.Errorf("give the desired routes to driver %s: %w", d.Name(), err)
+		}
+	}
 	have, err := d.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the routes of driver %s: %w", d.Name(), err)
