@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package flow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/actuator/plan"
+	"github.com/trainyard/trainyard/actuator/policy"
+)
+
+// Bounds of what the yard remembers. Alerts are written by whoever can write a metric label: nothing may grow for ever.
+const (
+	maxOpen      = 64     // incidents that are not over; more at once is a storm
+	maxEpisodes  = 50_000 // fingerprints
+	maxIncidents = 500    // that are over and kept for people; the journal has all
+	maxEvidence  = 32     // alerts of one incident
+	keepEpisode  = 24 * time.Hour
+	keepIncident = 7 * 24 * time.Hour
+	collectEvery = time.Hour
+)
+
+// News says whether an alert is a transition: something that Step would not already know. Only transitions are
+// journalled (contract 4); for the rest, it says what becomes of them.
+func News(s State, a AlertEvent) (bool, InputOutcome) {
+	e := s.Episodes[a.Fingerprint]
+	switch {
+	case e == nil && len(s.Episodes) >= maxEpisodes:
+		return false, InputFull
+	case e == nil && a.Suppressed:
+		return false, InputSuppressed
+	case e == nil:
+		return true, ""
+	case a.StartsAt.Before(e.Alert.StartsAt):
+		return false, InputStale
+	case a.StartsAt.After(e.Alert.StartsAt):
+		return !a.Suppressed, InputSuppressed
+	case a.Suppressed:
+		return false, InputSuppressed
+	case a.Firing == e.Firing:
+		return false, InputDuplicate
+	case a.Firing && a.Source != sourcePoll && e.GoneBy != sourcePoll:
+		return false, InputStale // a firing that arrives after the resolved of its own episode
+	}
+	return true, ""
+}
+
+// sourcePoll names the poll of Alertmanager: it sees what fires at this moment, so it may also bring an episode back.
+const sourcePoll = "poll"
+
+// Missing lists the alerts that fire in the table but not in what Alertmanager shows: the episodes that ended without
+// a message. Suppressed alerts are shown, so they are not missing.
+func Missing(s State, shown []AlertEvent) []AlertEvent {
+	seen := map[string]bool{}
+	for _, a := range shown {
+		seen[a.Fingerprint] = true
+	}
+	var gone []AlertEvent
+	for _, fp := range slices.Sorted(maps.Keys(s.Episodes)) {
+		if e := s.Episodes[fp]; e.Firing && !seen[fp] {
+			a := e.Alert
+			a.Firing, a.Source = false, sourcePoll
+			gone = append(gone, a)
+		}
+	}
+	return gone
+}
+
+// input records what became of an alert.
+func (t *turn) input(o InputOutcome, why string) {
+	t.s.Inputs[o]++
+	t.cmds = append(t.cmds, Command{Kind: CmdInput, Input: o, Text: why})
+}
+
+func (t *turn) alert(a AlertEvent) {
+	news, outcome := News(*t.s, a)
+	if !news {
+		t.input(outcome, "")
+		return
+	}
+	e := t.s.Episodes[a.Fingerprint]
+	known := e != nil && e.Firing
+	if e == nil {
+		e = &Episode{}
+		t.s.Episodes[a.Fingerprint] = e
+	}
+	if !e.Alert.StartsAt.Equal(a.StartsAt) {
+		e.Acted = false // a new episode of this fingerprint
+	}
+	e.Alert, e.Firing, e.SeenAt, e.ChangedAt, e.GoneBy = a, a.Firing, t.now, t.now, ""
+	if t.s.CollectAt.IsZero() {
+		t.s.CollectAt = t.now.Add(collectEvery)
+	}
+	if !a.Firing {
+		e.GoneBy = a.Source
+		t.resolvedAlert(e, known)
+		return
+	}
+	t.input(t.consider(e))
+}
+
+func (t *turn) resolvedAlert(e *Episode, known bool) {
+	if !known {
+		t.input(InputLoneResolved, "")
+		return
+	}
+	t.input(InputResolved, "by "+e.GoneBy)
+	if k, ok := t.key(e.Alert); ok && !t.s.firing(k) {
+		if target := t.s.Targets[k.String()]; target != nil {
+			target.ReopenAt = time.Time{}
+			t.dispatch(t.s.Incidents[target.Open], KindGone)
+		}
+	}
+}
+
+// key is what an alert would be an incident about. The policy in force maps it to a goal.
+func (t *turn) key(a AlertEvent) (Key, bool) {
+	p, ok := t.s.Policies.Find(a.Name, a.Cluster, a.Target.Fabric)
+	if !ok && len(t.s.Policies.Policies) > 0 || a.TargetError != "" || a.Target.IsZero() {
+		return Key{}, false
+	}
+	if !ok {
+		return Key{policy.RelieveLink, a.Target}, true
+	}
+	return Key{p.Goal, a.Target}, true
+}
+
+// consider decides what a firing episode is: evidence, a new incident, or nothing for now.
+func (t *turn) consider(e *Episode) (InputOutcome, string) {
+	a := e.Alert
+	p, ok := t.s.Policies.Find(a.Name, a.Cluster, a.Target.Fabric)
+	switch {
+	case a.TargetError != "" || a.Target.IsZero():
+		return InputNoTarget, a.TargetError
+	case !ok:
+		return InputNoPolicy, a.Name
+	}
+	k := Key{p.Goal, a.Target}
+	target := t.s.Targets[k.String()]
+	if target == nil {
+		target = &Target{Key: k}
+		t.s.Targets[k.String()] = target
+	}
+	if in := t.s.Incidents[target.Open]; in != nil {
+		outer := t.ev
+		t.ev = Alert{a}
+		t.dispatch(in, KindFiring)
+		t.ev = outer
+		if in.written() {
+			e.Acted = true // what is done for the target is done for this episode too
+		}
+		return InputJoined, string(in.ID)
+	}
+	switch {
+	case e.Acted:
+		return InputActedBefore, ""
+	case t.now.Before(target.ReopenAt):
+		return InputWaiting, "until " + target.ReopenAt.Format(time.RFC3339)
+	case t.s.open() >= maxOpen:
+		target.ReopenAt = t.now.Add(p.Cooldown)
+		return InputStorm, ""
+	}
+	t.openIncident(target, p, a)
+	return InputOpened, string(target.Open)
+}
+
+func (t *turn) openIncident(target *Target, p policy.Policy, a AlertEvent) {
+	t.s.Count++
+	in := &Incident{ID: target.Key.id(t.s.Count), Key: target.Key, Policy: p, PolicyHash: p.Hash(), OpenedAt: t.now, Mode: t.s.Policies.Mode(p)}
+	t.s.Incidents[in.ID], target.Open, target.ReopenAt = in, in.ID, time.Time{}
+	outer := t.in
+	t.in = in
+	t.enter(Opened, t.now.Add(p.DecideDeadline))
+	t.say(string(Opened), "%s on %s", a.Name, target.Key.Target)
+	for _, e := range t.s.episodes(target.Key) { // those that fire already are evidence from the start
+		if e.Firing {
+			t.evidence(e.Alert)
+		}
+	}
+	t.do(Command{Kind: CmdObserve, Deadline: in.Deadline})
+	t.in = outer
+}
+
+// evidence adds an alert to the incident, newest state of each fingerprint.
+func (t *turn) evidence(a AlertEvent) {
+	i := slices.IndexFunc(t.in.Alerts, func(b AlertEvent) bool { return b.Fingerprint == a.Fingerprint })
+	switch {
+	case i >= 0:
+		t.in.Alerts[i] = a
+	case len(t.in.Alerts) < maxEvidence:
+		t.in.Alerts = append(t.in.Alerts, a)
+	}
+}
+
+// episodes lists the episodes of a key, in the order of their fingerprints.
+func (s *State) episodes(k Key) []*Episode {
+	var es []*Episode
+	for _, e := range s.Episodes {
+		if e.Alert.Target == k.Target && e.Alert.TargetError == "" {
+			es = append(es, e)
+		}
+	}
+	slices.SortFunc(es, func(a, b *Episode) int { return cmp.Compare(a.Alert.Fingerprint, b.Alert.Fingerprint) })
+	return es
+}
+
+// firing says whether any alert of the key fires.
+func (s *State) firing(k Key) bool {
+	return slices.ContainsFunc(s.episodes(k), func(e *Episode) bool { return e.Firing })
+}
+
+// acted says whether every firing episode of the key was acted on before.
+func (s *State) acted(k Key) bool {
+	for _, e := range s.episodes(k) {
+		if e.Firing && !e.Acted {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *turn) markActed(k Key) {
+	for _, e := range t.s.episodes(k) {
+		if e.Firing {
+			e.Acted = true
+		}
+	}
+}
+
+// open counts incidents that are not over.
+func (s *State) open() int {
+	n := 0
+	for _, in := range s.Incidents {
+		if !in.State.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// tick fires every timer that is due, in a fixed order.
+func (t *turn) tick() {
+	for _, in := range t.s.incidents() {
+		if at := in.wake(); !at.IsZero() && !t.now.Before(at) {
+			t.dispatch(in, KindDue)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.s.Targets)) {
+		if g := t.s.Targets[key]; g.Open == "" && !g.ReopenAt.IsZero() && !t.now.Before(g.ReopenAt) {
+			g.ReopenAt = time.Time{}
+			t.reopen(g)
+		}
+	}
+	if at := t.s.CollectAt; !at.IsZero() && !t.now.Before(at) {
+		t.collect()
+	}
+}
+
+// reopen looks again at a target whose alert still fires and was not acted on.
+func (t *turn) reopen(g *Target) {
+	for _, e := range t.s.episodes(g.Key) {
+		if e.Firing && !e.Acted {
+			t.input(t.consider(e))
+			return
+		}
+	}
+}
+
+// reopenRefused looks again at every target that waits, now that a human lifted the stop.
+func (t *turn) reopenRefused() {
+	for _, key := range slices.Sorted(maps.Keys(t.s.Targets)) {
+		if g := t.s.Targets[key]; g.Open == "" && !g.ReopenAt.IsZero() && !t.now.Before(g.CooldownUntil) {
+			g.ReopenAt = t.now // at the next tick
+		}
+	}
+}
+
+// policiesChanged looks at the episodes that no policy wanted before. Open incidents finish under theirs; what the new
+// set weakens binds when they are judged (Set.Mode).
+func (t *turn) policiesChanged() {
+	for _, in := range t.s.incidents() {
+		if t.s.Policies.Mode(in.Policy) == policy.Watch {
+			t.dispatch(in, KindWeakened)
+		}
+	}
+	for _, fp := range slices.Sorted(maps.Keys(t.s.Episodes)) {
+		e := t.s.Episodes[fp]
+		if !e.Firing || e.Acted {
+			continue
+		}
+		p, ok := t.s.Policies.Find(e.Alert.Name, e.Alert.Cluster, e.Alert.Target.Fabric)
+		if ok && e.Alert.TargetError == "" && t.s.Targets[Key{p.Goal, e.Alert.Target}.String()] == nil {
+			t.input(t.consider(e))
+		}
+	}
+}
+
+// collect forgets what is old enough.
+func (t *turn) collect() {
+	t.s.CollectAt = t.now.Add(collectEvery)
+	maps.DeleteFunc(t.s.Episodes, func(_ string, e *Episode) bool { return !e.Firing && t.now.Sub(e.ChangedAt) > keepEpisode })
+	var over []*Incident
+	for _, in := range t.s.incidents() {
+		if in.State.Terminal() && t.s.Targets[in.Key.String()].Open != in.ID {
+			over = append(over, in)
+		}
+	}
+	for i, in := range over {
+		if len(over)-i > maxIncidents || t.now.Sub(in.EndedAt) > keepIncident {
+			delete(t.s.Incidents, in.ID)
+		}
+	}
+	used := map[string]bool{}
+	for _, in := range t.s.Incidents {
+		used[in.Key.String()] = true
+	}
+	for key, g := range t.s.Targets {
+		if !used[key] && g.Open == "" && g.ReopenAt.IsZero() && !t.now.Before(g.CooldownUntil) && !t.s.firing(g.Key) {
+			delete(t.s.Targets, key)
+		}
+	}
+	if len(t.s.Episodes) == 0 && len(t.s.Incidents) == 0 {
+		t.s.CollectAt = time.Time{}
+	}
+}
+
+func (t *turn) started(ev Started) {
+	t.s.Epoch = ev.Epoch
+	t.tick() // a timer that came due while nobody was there fires first (contract 6)
+	t.each(KindStarted)
+}
+
+func (t *turn) stop(ev Stopped) {
+	t.s.Stopped, t.s.StoppedBy = true, ev.Actor
+	if ev.Withdraw {
+		t.cmds = append(t.cmds, Command{Kind: CmdWithdrawAll})
+	}
+	t.each(KindStopped)
+}
+
+// maxRepairs bounds one Drift's commands; the next read-back brings the rest.
+const maxRepairs = 64
+
+// drift repairs the difference between read-back and table: what an incident lost is its business, and what nobody
+// desires is removed. While stopped, nothing is written again.
+func (t *turn) drift(ev Drift) {
+	owners := map[ID]bool{}
+	for _, r := range ev.Missing {
+		if d := t.s.Desired[r.Key().String()]; d != nil && d.State == InForce && !owners[d.Incident] {
+			owners[d.Incident] = true
+			t.dispatch(t.s.Incidents[d.Incident], KindLost)
+		}
+	}
+	n := 0
+	for _, k := range ev.Extra {
+		if t.s.Desired[k.String()] == nil && n < maxRepairs {
+			n++
+			t.cmds = append(t.cmds, Command{Kind: CmdRemove, Key: &k})
+		}
+	}
+}
+
+// missing lists the routes of the incident that a Drift reports as lost.
+func (t *turn) missing() []plan.Route {
+	ev, ok := t.ev.(Drift)
+	if !ok {
+		return nil
+	}
+	var rs []plan.Route
+	for _, r := range ev.Missing {
+		if d := t.s.Desired[r.Key().String()]; d != nil && d.Incident == t.in.ID && d.State == InForce {
+			rs = append(rs, d.Route)
+		}
+	}
+	return rs
+}
