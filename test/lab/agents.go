@@ -42,6 +42,7 @@ agentXSocket %s
 agentXPerms 0777 0777
 sysName %s
 sysLocation lab
+dontLogTCPWrappersConnects yes
 sysDescr trainyard lab switch
 rocommunity %s default
 rwcommunity %s 127.0.0.1

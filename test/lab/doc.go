@@ -15,7 +15,7 @@
 //	l.HTTPClient("mgmt"), l.Dial(ctx, "mgmt", "tcp", addr), l.Listen("mgmt", "tcp", addr)
 //	l.Routes("l1"), l.RouteEvents("l1")                      // what the kernel has, and every change of it
 //	l.SetRoute("l1", prefix, nexthop), l.DelRoute(...)       // a hand-moved route, metric 0
-//	l.PickSourcePort(src, dst, dport, "s1", avoid)           // a TCP source port that ECMP hashes onto that spine
+//	l.PickSourcePort(ctx, "tcp", src, dst, dport, "s1", nil) // a source port that ECMP hashes onto that spine
 //	l.CutLink("s1", "l3"), l.RestoreLink("s1", "l3"), l.FlapLink(ctx, "s1", "l3", n, every)
 //	l.SetRate("l1", "sp1", mbit)                             // a slower link, from one side
 //	l.Drops("l1", "sp1"), l.PortCounters("l1", "sp1"), l.NetSNMP("n1")

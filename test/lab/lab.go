@@ -34,6 +34,7 @@ type Lab struct {
 	markers map[portKey]*marker
 	closers []func() // monitors and the like, ended before the namespaces are
 	closed  bool
+	ports   int // destination ports given out by TakePorts
 }
 
 // placeNS is one namespace of the lab.
@@ -152,6 +153,19 @@ func tearDown(prefix, dir string) error {
 		return fmt.Errorf("take down lab %s: %w", prefix, err)
 	}
 	return nil
+}
+
+// Config is what the lab was built with, defaults filled in.
+func (l *Lab) Config() Config { return l.cfg }
+
+// TakePorts reserves n destination ports in a row for a traffic generator, so that each flow of a fair lab has its own
+// class. Past FairClasses they share one.
+func (l *Lab) TakePorts(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := FairPorts + l.ports
+	l.ports += n
+	return first
 }
 
 // onClose registers something to end before the namespaces go.

@@ -225,9 +225,10 @@ func toRoute(r netlink.Route, names map[int]string) Route {
 	return out
 }
 
-// PickSourcePort finds a TCP source port for which the source's leaf sends src -> dst:dport to the wanted spine. It
-// asks the leaf's own kernel, so it is right for whatever hash, seed and routes there are. Ports in avoid are passed over.
-func (l *Lab) PickSourcePort(ctx context.Context, src, dst netip.Addr, dport int, spine string, avoid map[int]bool) (int, error) {
+// PickSourcePort finds a source port for which the source's leaf sends src -> dst:dport to the wanted spine; proto is
+// "tcp" or "udp". It asks the leaf's own kernel, so it is right for whatever hash, seed and routes there are. Ports in
+// avoid are passed over.
+func (l *Lab) PickSourcePort(ctx context.Context, proto string, src, dst netip.Addr, dport int, spine string, avoid map[int]bool) (int, error) {
 	nic, ok := l.NIC(src)
 	if !ok {
 		return 0, fmt.Errorf("pick a source port: %s is no host of the lab", src)
@@ -236,7 +237,7 @@ func (l *Lab) PickSourcePort(ctx context.Context, src, dst netip.Addr, dport int
 	first := 20000 + (dport*7+int(src.As4()[2])*131)%9000
 	var batch strings.Builder
 	for i := range tries {
-		fmt.Fprintf(&batch, "route get %s from %s iif %s ipproto tcp sport %d dport %d\n", dst, src, nic.LeafPort, first+i, dport)
+		fmt.Fprintf(&batch, "route get %s from %s iif %s ipproto %s sport %d dport %d\n", dst, src, nic.LeafPort, proto, first+i, dport)
 	}
 	out, err := runHost(ctx, batch.String(), "ip", "-n", l.Namespace(nic.Leaf), "-json", "-batch", "-")
 	if err != nil {

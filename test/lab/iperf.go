@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// IperfResult is what an iperf3 client reports at its end.
+type IperfResult struct {
+	BitsPerSecond float64 // payload, as the receiver counted it
+	Bytes         int64
+	Retransmits   int64
+	Seconds       float64
+	Version       string
+}
+
+// Iperf3 runs one TCP stream between two hosts on one rail and waits for its end: a witness that shares no code with
+// our own generators. sourcePort 0 leaves the choice to the kernel.
+func (l *Lab) Iperf3(ctx context.Context, from, to string, rail, port, sourcePort int, d time.Duration) (IperfResult, error) {
+	src, ok1 := l.Host(from)
+	dst, ok2 := l.Host(to)
+	if !ok1 || !ok2 {
+		return IperfResult{}, fmt.Errorf("iperf3 %s -> %s: no such hosts", from, to)
+	}
+	target := dst.NICs[rail].Addr.String()
+	server, err := l.Start(to, Command{Argv: []string{"iperf3", "-s", "-1", "-B", target, "-p", strconv.Itoa(port)}})
+	if err != nil {
+		return IperfResult{}, err
+	}
+	defer server.Kill()
+	argv := []string{
+		"iperf3", "-J", "-C", "cubic", "-c", target, "-B", src.NICs[rail].Addr.String(), "-p", strconv.Itoa(port),
+		"-t", strconv.FormatFloat(max(1, d.Seconds()), 'f', 0, 64), "--connect-timeout", "3000",
+	}
+	if sourcePort != 0 {
+		argv = append(argv, "--cport", strconv.Itoa(sourcePort))
+	}
+	var res IperfResult
+	// The server may not listen yet; iperf3 itself does not try again.
+	err = waitFor(ctx, 5*time.Second, func() error {
+		var out bytes.Buffer
+		p, err := l.Start(from, Command{Argv: argv, Stdout: &out})
+		if err != nil {
+			return permanent{err}
+		}
+		defer p.Kill()
+		waitErr := p.Wait(ctx)
+		var answer struct {
+			Error string
+			Start struct{ Version string }
+			End   struct {
+				SumReceived struct {
+					BPS     float64 `json:"bits_per_second"`
+					Bytes   int64
+					Seconds float64
+				} `json:"sum_received"`
+				SumSent struct{ Retransmits int64 } `json:"sum_sent"`
+			}
+		}
+		if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+			return fmt.Errorf("iperf3 %s -> %s: %w (exit: %v)", from, to, err, waitErr)
+		}
+		if answer.Error != "" {
+			return fmt.Errorf("iperf3 %s -> %s: %s", from, to, answer.Error)
+		}
+		end := answer.End
+		res = IperfResult{end.SumReceived.BPS, end.SumReceived.Bytes, end.SumSent.Retransmits, end.SumReceived.Seconds, answer.Start.Version}
+		return nil
+	})
+	return res, err
+}
