@@ -45,7 +45,7 @@ var Profiles = []Profile{
 	},
 	{
 		Name: "lab", Scrape: "500ms", Interval: "500ms", Window: "2s", Baseline: "5m", FlapWindow: "30s", MemoryWindow: "10s",
-		CongestedFor: "0s", ImbalanceFor: "10s", FragmentedFor: "5s", UnreachableFor: "3s", DownFor: "3s", KeepFiring: "3s",
+		CongestedFor: "500ms", ImbalanceFor: "10s", FragmentedFor: "5s", UnreachableFor: "3s", DownFor: "3s", KeepFiring: "3s",
 	},
 }
 
