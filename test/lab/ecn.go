@@ -47,6 +47,53 @@ func (m *marker) close() {
 
 var liftMemlock = sync.OnceValue(rlimit.RemoveMemlock)
 
+// forgetHash makes a leaf hash what it sees. A packet that a socket of this kernel sent carries the socket's own random
+// hash across veth pairs, and the kernel's ECMP believes it: flows would be spread by a number that no header holds, that
+// PickSourcePort cannot ask for, and that changes with a retransmission timeout. A program at the ingress of each
+// host-facing leaf port clears it.
+func (l *Lab) forgetHash() error {
+	if err := liftMemlock(); err != nil {
+		return fmt.Errorf("lift the memory lock limit for eBPF: %w", err)
+	}
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
+		asm.FnSetHashInvalid.Call(),
+		asm.Mov.Imm(asm.R0, -1), // "next"
+		asm.Return(),
+	}})
+	if err != nil {
+		return fmt.Errorf("load the program that clears packet hashes: %w", err)
+	}
+	defer prog.Close()
+	for _, c := range l.Cables {
+		if c.Fabric {
+			continue
+		}
+		at, err := l.attach(c.A, c.APort, prog, ebpf.AttachTCXIngress)
+		if err != nil {
+			return err
+		}
+		l.onClose(func() { _ = at.Close() })
+	}
+	return nil
+}
+
+// attach puts a program in front of a port's queue or behind its receiver.
+func (l *Lab) attach(place, port string, prog *ebpf.Program, where ebpf.AttachType) (link.Link, error) {
+	p, dev, err := l.link(place, port)
+	if err != nil {
+		return nil, err
+	}
+	var at link.Link
+	err = inNetns(p.ns, func() error {
+		at, err = link.AttachTCX(link.TCXOptions{Interface: dev.Attrs().Index, Program: prog, Attach: where})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("attach an eBPF program to %s:%s (needs Linux 6.6): %w", place, port, err)
+	}
+	return at, nil
+}
+
 // markPort starts marking on what leaves place through port.
 func (l *Lab) markPort(place, port string) error {
 	if err := liftMemlock(); err != nil {
@@ -62,19 +109,10 @@ func (l *Lab) markPort(place, port string) error {
 		return fmt.Errorf("load the ECN program of %s:%s: %w", place, port, err)
 	}
 	defer prog.Close()
-	p, dev, err := l.link(place, port)
+	at, err := l.attach(place, port, prog, ebpf.AttachTCXEgress)
 	if err != nil {
 		_ = state.Close()
 		return err
-	}
-	var at link.Link
-	err = inNetns(p.ns, func() error {
-		at, err = link.AttachTCX(link.TCXOptions{Interface: dev.Attrs().Index, Program: prog, Attach: ebpf.AttachTCXEgress})
-		return err
-	})
-	if err != nil {
-		_ = state.Close()
-		return fmt.Errorf("attach the ECN program to %s:%s: %w", place, port, err)
 	}
 	l.mu.Lock()
 	l.markers[portKey{place, port}] = &marker{at, state}

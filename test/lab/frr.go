@@ -56,6 +56,7 @@ var bgpTemplate = template.Must(template.New("bgpd.conf").Parse(`hostname {{.Hos
  no bgp default ipv4-unicast
  bgp bestpath as-path multipath-relax
  timers bgp 3 9
+ coalesce-time 50
  neighbor FABRIC peer-group
  neighbor FABRIC timers connect 1
  neighbor FABRIC advertisement-interval 0

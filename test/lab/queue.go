@@ -46,6 +46,9 @@ func (l *Lab) limitRates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("limit link rates: %w", err)
 	}
+	if err := l.forgetHash(); err != nil {
+		return err
+	}
 	if !l.cfg.ECN {
 		return nil
 	}

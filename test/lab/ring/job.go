@@ -209,7 +209,10 @@ func (j *Job) wait(ctx context.Context, ok func() bool) error {
 		select {
 		case <-changed:
 		case <-j.anyDead():
-			if err := j.post(); err != nil {
+			if err := j.post(ok); err != nil {
+				return err
+			}
+			if err := sleep(ctx, 10*time.Millisecond); err != nil { // one rank is a moment before the others
 				return err
 			}
 		case <-ctx.Done():
@@ -230,10 +233,13 @@ func (j *Job) anyDead() <-chan struct{} {
 	return nil
 }
 
-// post tells of a worker that ended without a word.
-func (j *Job) post() error {
+// post tells of a worker that ended without a word, and of a job that ended before ok came true.
+func (j *Job) post(ok func() bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if ok() {
+		return nil
+	}
 	ended := 0
 	for _, w := range j.workers {
 		select {
@@ -245,7 +251,19 @@ func (j *Job) post() error {
 	if ended > j.done {
 		return errors.Join(append(slices.Clone(j.errs), fmt.Errorf("job %s: %d ranks ended before their time", j.Spec.JobID, ended-j.done))...)
 	}
+	if ended < len(j.workers) {
+		return nil
+	}
 	return fmt.Errorf("job %s has ended", j.Spec.JobID)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // WaitSteps waits until every rank has made n more steps.
