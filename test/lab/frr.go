@@ -47,9 +47,17 @@ type FRRNeighbour struct {
 }
 
 // bgpd.conf. Leaves tell spines their own host subnets only (no path leads down, up and down again); spines tell
-// leaves the /31 of each live link, which is what makes a recursive pin fall when the far link does (field rule 1).
+// leaves the /31 of each live link, which is what makes a recursive pin fall when the far link does (field rule 1). Filters come before what
+// refers to them: FRR applies one that appears later only after its route-map delay of 5 s.
 var bgpTemplate = template.Must(template.New("bgpd.conf").Parse(`hostname {{.Hostname}}
 {{if .AgentX}}agentx
+{{end}}{{if .Leaf}}{{range .Networks}}ip prefix-list OWN permit {{.}}
+{{end}}{{range .HostNets}}ip prefix-list PINNABLE permit {{.}} ge 32
+{{end}}{{range .FabricNets}}ip prefix-list FABRIC permit {{.}} le 31
+{{end}}{{else}}ip prefix-list LINKS permit {{.LinkNets}} ge 31 le 31
+route-map LINKS permit 10
+ match ip address prefix-list LINKS
+exit
 {{end}}router bgp {{.ASN}}
  bgp router-id {{.RouterID}}
  no bgp ebgp-requires-policy
@@ -89,14 +97,7 @@ var bgpTemplate = template.Must(template.New("bgpd.conf").Parse(`hostname {{.Hos
   maximum-paths ibgp 8
  exit-address-family
 exit
-{{if .Leaf}}{{range .Networks}}ip prefix-list OWN permit {{.}}
-{{end}}{{range .HostNets}}ip prefix-list PINNABLE permit {{.}} ge 32
-{{end}}{{range .FabricNets}}ip prefix-list FABRIC permit {{.}} le 31
-{{end}}{{else}}ip prefix-list LINKS permit {{.LinkNets}} ge 31 le 31
-route-map LINKS permit 10
- match ip address prefix-list LINKS
-exit
-{{end}}`))
+`))
 
 // BGPConfig is the package's own bgpd.conf of a switch.
 func BGPConfig(in FRRInput) (string, error) {
