@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"time"
+
+	"github.com/trainyard/trainyard/test/sim"
+)
+
+// simulated is the yard that needs no root: everything but the fabric, its exporters and its jobs is real.
+type simulated struct {
+	processes
+	plant *sim.Plant
+	stop  context.CancelFunc
+}
+
+// newSimulated starts a plant in real time.
+func newSimulated(ctx context.Context, dir string) *simulated {
+	ctx, stop := context.WithCancel(ctx)
+	y := &simulated{plant: sim.New(sim.Config{}), stop: stop, processes: processes{dir: dir}}
+	go y.plant.Run(ctx)
+	return y
+}
+
+func (y *simulated) Fabric() string { return y.plant.Fabric() }
+
+func (y *simulated) About() string {
+	return "SIMULATED plant: 2 spines, 4 leaves, 8 nodes with 2 rails as numbers in this process; Prometheus, Alertmanager and the actuator are real"
+}
+
+// StartJob: 0.19 s a step alone, a tenth of it compute. Nearly everything a job does is on the wire, so two jobs that share
+// one link cannot interleave. Both jobs' first rail from pod A to pod B goes over s1; all else is kept apart.
+func (y *simulated) StartJob(_ context.Context, job string) error {
+	j := sim.Job{ID: job, Nodes: []int{1, 2, 5, 6}, Compute: 20 * time.Millisecond, ComputeNoise: 0.02, BytesPerStep: 4e9,
+		Via: func(_, _, _ int) int { return 1 }}
+	if job == jobB {
+		j.Nodes = []int{3, 4, 7, 8}
+		j.Via = func(rail, from, _ int) int {
+			if rail == 0 && from == 4 {
+				return 1
+			}
+			return 2
+		}
+	}
+	return y.plant.StartJob(j)
+}
+
+func (y *simulated) Look(context.Context) (look, error) {
+	l := look{At: y.plant.Now(), Steps: map[string][]step{}, Writes: y.plant.Writes()}
+	for _, job := range []string{jobA, jobB} {
+		r, err := y.plant.Job(job)
+		if err != nil {
+			continue // does not run yet
+		}
+		for _, s := range r.Steps {
+			l.Steps[job] = append(l.Steps[job], step{s.At, s.Seconds})
+		}
+		l.Longest = max(l.Longest, r.Longest)
+		l.Retransmits += r.Retransmits
+	}
+	l.StreamBytes, _, _ = y.plant.Stream(jobA, 0, 2) // no job, no bytes
+	for _, r := range y.plant.Routes() {
+		l.Routes = append(l.Routes, r.String())
+	}
+	return l, nil
+}
+
+func (y *simulated) ResetGaps() { y.plant.ResetGaps() }
+
+func (y *simulated) Exporters(ctx context.Context) (nodes, fabric []string, err error) {
+	t, err := y.plant.Serve(ctx)
+	return []string{t.Nodes}, []string{t.Fabric}, err
+}
+
+func (y *simulated) Actuator(context.Context, actuatorSetup) error {
+	return errors.New("not wired yet")
+}
+
+func (y *simulated) Client() *http.Client { return &http.Client{Timeout: 10 * time.Second} }
+
+// Port returns a free one: other things run on this machine.
+func (y *simulated) Port(int) (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func (y *simulated) Listen(ctx context.Context) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+func (y *simulated) Output(ctx context.Context, argv ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	return string(out), err
+}
+
+func (y *simulated) Close() error {
+	y.processes.stopAll()
+	y.stop()
+	return nil
+}
