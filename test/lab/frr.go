@@ -16,6 +16,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/trainyard/trainyard/deploy/frr"
 )
 
 const (
@@ -46,14 +48,12 @@ type FRRNeighbour struct {
 	Name string
 }
 
-// bgpd.conf. Leaves tell spines their own host subnets only (no path leads down, up and down again); spines tell
+// bgpd.conf without the controller's peers, which are deploy/frr's to say. Leaves tell spines their own host subnets only (no path leads down, up and down again); spines tell
 // leaves the /31 of each live link, which is what makes a recursive pin fall when the far link does (field rule 1). Filters come before what
 // refers to them: FRR applies one that appears later only after its route-map delay of 5 s.
 var bgpTemplate = template.Must(template.New("bgpd.conf").Parse(`hostname {{.Hostname}}
 {{if .AgentX}}agentx
 {{end}}{{if .Leaf}}{{range .Networks}}ip prefix-list OWN permit {{.}}
-{{end}}{{range .HostNets}}ip prefix-list PINNABLE permit {{.}} ge 32
-{{end}}{{range .FabricNets}}ip prefix-list FABRIC permit {{.}} le 31
 {{end}}{{else}}ip prefix-list LINKS permit {{.LinkNets}} ge 31 le 31
 route-map LINKS permit 10
  match ip address prefix-list LINKS
@@ -71,30 +71,12 @@ exit
 {{range .Neighbours}} neighbor {{.Addr}} remote-as {{.ASN}}
  neighbor {{.Addr}} peer-group FABRIC
  neighbor {{.Addr}} description {{.Name}}
-{{end}}{{if .Leaf}} neighbor CONTROL peer-group
- neighbor CONTROL remote-as {{.ASN}}
- neighbor CONTROL passive
- neighbor CONTROL advertisement-interval 0
- neighbor {{.ControlPins}} peer-group CONTROL
- neighbor {{.ControlPins}} description controller, pins
- neighbor {{.ControlWts}} peer-group CONTROL
- neighbor {{.ControlWts}} description controller, weights
- neighbor {{.ControlWts}} timers 1 3
- neighbor {{.ControlPins}} graceful-restart-helper
- neighbor {{.ControlWts}} graceful-restart-disable
 {{end}} address-family ipv4 unicast
 {{range .Networks}}  network {{.}}
 {{end}}{{if not .Leaf}}  redistribute connected route-map LINKS
 {{end}}  neighbor FABRIC activate
 {{if .Leaf}}  neighbor FABRIC prefix-list OWN out
-  neighbor CONTROL activate
-  neighbor CONTROL soft-reconfiguration inbound
-  neighbor CONTROL prefix-list PINNABLE in
-  neighbor CONTROL prefix-list FABRIC out
-  neighbor CONTROL addpath-tx-all-paths
-  neighbor CONTROL maximum-prefix 200
 {{end}}  maximum-paths 8
-  maximum-paths ibgp 8
  exit-address-family
 exit
 `))
@@ -105,7 +87,16 @@ func BGPConfig(in FRRInput) (string, error) {
 	if err := bgpTemplate.Execute(&b, in); err != nil {
 		return "", fmt.Errorf("render bgpd.conf of %s: %w", in.Hostname, err)
 	}
-	return b.String(), nil
+	if !in.Leaf {
+		return b.String(), nil
+	}
+	peers, err := frr.RenderLeafPeers(frr.Params{
+		ASN: in.ASN, Pins: in.ControlPins, Weights: in.ControlWts, Prefixes: in.HostNets, Feed: in.FabricNets,
+	})
+	if err != nil {
+		return "", fmt.Errorf("render bgpd.conf of %s: %w", in.Hostname, err)
+	}
+	return b.String() + peers, nil
 }
 
 // frrInput gathers what the configuration of one switch needs.
@@ -142,12 +133,12 @@ func (l *Lab) startFRR(ctx context.Context) error {
 	if l.cfg.NoBGP {
 		return nil
 	}
-	frr, err := user.Lookup("frr")
+	account, err := user.Lookup("frr")
 	if err != nil {
 		return fmt.Errorf("find the user of FRR: %w", err)
 	}
-	uid, _ := strconv.Atoi(frr.Uid)
-	gid, _ := strconv.Atoi(frr.Gid)
+	uid, _ := strconv.Atoi(account.Uid)
+	gid, _ := strconv.Atoi(account.Gid)
 	var names []string
 	for _, s := range l.Switches {
 		names = append(names, s.Name)
@@ -173,7 +164,7 @@ func (l *Lab) startSwitchFRR(ctx context.Context, s Switch, uid, gid int) error 
 		return err
 	}
 	for file, text := range map[string]string{
-		"zebra.conf":   "hostname " + s.Name + "\nno ip nht resolve-via-default\n",
+		"zebra.conf":   "hostname " + s.Name + "\n" + frr.Zebra,
 		"staticd.conf": "hostname " + s.Name + "\n",
 		"bgpd.conf":    bgp,
 		"vtysh.conf":   "",
