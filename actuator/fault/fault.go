@@ -14,9 +14,11 @@ const (
 	Straggler          Cause = "straggler"
 	Incast             Cause = "incast"
 	LostCapacity       Cause = "lost capacity"
+	Oversubscribed     Cause = "oversubscribed" // more traffic than the only way can carry, and nothing is lost
 	HashCollision      Cause = "hash collision"
 	UnexplainedTraffic Cause = "unexplained traffic"
 	NotCongested       Cause = "not congested"
+	Unknown            Cause = "unknown" // the target is not in the fabric or not measured, or its switch moves flows by itself
 )
 
 // Reroutable says whether moving routes can cure the cause.

@@ -186,3 +186,51 @@ func at(v []float64, q float64) float64 {
 	}
 	return v[i] + (x-float64(i))*(v[i+1]-v[i])
 }
+
+// Tight lists the fabric links that hold affected jobs back after the plan although they could be faster, in any
+// placement, in order of identity: where a further move could help.
+func (r Run) Tight() []topo.LinkID {
+	var out []topo.LinkID
+	for k := range r.after {
+		for j := range r.m.jobs {
+			if !r.m.affected[j] {
+				continue
+			}
+			id := r.after[k].tight[j]
+			d := r.m.g.Link(id).Direction
+			if (d == topo.Up || d == topo.Down) && r.crowd(k, id) > 1 && !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// crowd counts the flows on a link after the plan.
+func (r Run) crowd(k int, id topo.LinkID) int {
+	n := 0
+	for i, f := range r.m.flows {
+		for _, p := range r.places[k][i] {
+			if f.Paths[p].Crosses(id) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// Crowding is how much the affected jobs' bounds exceed their floors, summed over jobs and placements: it falls
+// with every collision that a move removes, also while another one still hides the gain.
+func (r Run) Crowding() float64 {
+	sum := 0.0
+	for _, f := range r.after {
+		for j := range r.m.jobs {
+			if r.m.affected[j] {
+				sum += f.clashing[j]/f.floor[j] - 1
+			}
+		}
+	}
+	return sum / float64(len(r.after))
+}

@@ -131,9 +131,10 @@ func (m *Model) addJobs(jobs []traffic.Job) {
 
 // figures are the model's own step seconds for one placement, by job.
 type figures struct {
-	floor    []float64 // alone on its links, and not faster than its baseline
-	mixed    []float64 // others send while this one computes: nothing of a link is wasted
-	clashing []float64 // others send at random times: a slower bound
+	floor    []float64     // alone on its links, and not faster than its baseline
+	mixed    []float64     // others send while this one computes: nothing of a link is wasted
+	clashing []float64     // others send at random times: a slower bound
+	tight    []topo.LinkID // the link that holds the job back while it sends
 }
 
 // figures works out both bounds of every job's step. Jobs compute and send in turns; how their turns fall is not
@@ -142,7 +143,7 @@ type figures struct {
 // of time that it spends in its collective, and then shares the link with it.
 func (m *Model) figures(a traffic.Assignment) figures {
 	n := len(m.jobs)
-	f := figures{floor: make([]float64, n), mixed: make([]float64, n), clashing: make([]float64, n)}
+	f := figures{floor: make([]float64, n), mixed: make([]float64, n), clashing: make([]float64, n), tight: make([]topo.LinkID, n)}
 	users := make([]user, n)
 	scratch := make([]float64, m.g.Len())
 	for j, jb := range m.jobs {
@@ -190,7 +191,9 @@ func (m *Model) figures(a traffic.Assignment) figures {
 			c := m.capacity[u.link]
 			fair := c / (u.by + max(0, crowd[u.link]-u.by*duty[j]))
 			rest := (c - (total[u.link] - u.by*level[j])) / u.by
-			pace = min(pace, max(fair, rest))
+			if here := max(fair, rest); here < pace {
+				pace, f.tight[j] = here, topo.LinkID(u.link)
+			}
 		}
 		f.clashing[j] = max(f.mixed[j], f.floor[j], jb.compute+jb.volume/max(pace, 1e-9*jb.level))
 	}
