@@ -29,6 +29,10 @@ type Params struct {
 	LocalPreference int    // 0 = 200
 }
 
+// Zebra is the one line for zebra, in frr.conf or in zebra.conf: without it a next hop that no route covers would count as
+// reachable through a default route, and a pin would outlive its link.
+const Zebra = "no ip nht resolve-via-default\n"
+
 //go:embed leaf-peers.conf.tmpl
 var leafPeers string
 
@@ -41,7 +45,7 @@ var tmpl = template.Must(template.New("leaf-peers.conf").Funcs(template.FuncMap{
 	"peer": func(p Params, a netip.Addr) trust { return trust{p, a} },
 }).Parse(leafPeers))
 
-// RenderLeafPeers returns the configuration lines of one leaf, to be added to what it has.
+// RenderLeafPeers returns the configuration lines of one leaf, to be added to what bgpd has; see also Zebra.
 func RenderLeafPeers(p Params) (string, error) {
 	if err := p.complete(); err != nil {
 		return "", fmt.Errorf("render the controller's peers of a leaf: %w", err)

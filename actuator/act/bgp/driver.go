@@ -32,6 +32,9 @@ import (
 const (
 	batchSize  = 64
 	batchPause = 50 * time.Millisecond
+
+	// FRR sends a new peer its table after coalescing for one second (bgp update-group timer).
+	feedWait = 3 * time.Second
 )
 
 // Driver is the BGP driver. New makes one; the first Prime starts its sessions.
@@ -287,6 +290,9 @@ func (d *Driver) Apply(ctx context.Context, p act.Permit, r plan.Route) act.Resu
 	if err := l.breaker.check(time.Now()); err != nil {
 		return act.Result{Outcome: act.Transient, Detail: err.Error()}
 	}
+	if r.Kind == plan.Weights {
+		s.awaitFeed(ctx, r)
+	}
 	if res, ok := d.give(ctx, p, s, l, r); !ok {
 		return res
 	}
@@ -304,6 +310,16 @@ func (d *Driver) Apply(ctx context.Context, p act.Permit, r plan.Route) act.Resu
 		return d.confirm(ctx, other, fmt.Sprintf("announced %s and withdrew the %s it replaces", r, other.kind), func() bool { return len(other.out[r.Prefix]) == 0 })
 	}
 	return act.Result{Outcome: act.Done, Detail: "announced " + r.String(), Changed: true}
+}
+
+// awaitFeed gives a session that has just come up the time to hear of the leaf's paths. What counts is checked again.
+func (s *session) awaitFeed(ctx context.Context, r plan.Route) {
+	s.mu.Lock()
+	left := feedWait - time.Since(s.since)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	s.wait(ctx, func() bool { return !s.up || s.liveAllLocked(r) == nil })
 }
 
 // give makes the last checks and hands the route to the speaker. ok is false if the result is final: nothing was written.

@@ -242,6 +242,10 @@ func (s *session) dropDead() {
 func (s *session) liveAll(r plan.Route) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.liveAllLocked(r)
+}
+
+func (s *session) liveAllLocked(r plan.Route) error {
 	for _, h := range r.NextHops {
 		if !s.feed.live(r.Prefix, h.Addr) {
 			hint := ""

@@ -182,6 +182,17 @@ type atLeast struct {
 	level slog.Leveler
 }
 
+// Enabled implements slog.Handler.
 func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= h.level.Level() && h.Handler.Enabled(ctx, l)
+}
+
+// WithAttrs implements slog.Handler.
+func (h atLeast) WithAttrs(as []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(as), h.level}
+}
+
+// WithGroup implements slog.Handler.
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
 }
