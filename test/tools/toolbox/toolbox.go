@@ -61,6 +61,11 @@ var Modules = []Module{
 		Tools: []Tool{{"golangci-lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"}},
 		Flags: []string{"-ldflags=-s -w"},
 	},
+	{
+		Name: "helm", Of: "helm.sh/helm/v4",
+		Tools: []Tool{{"helm", "helm.sh/helm/v4/cmd/helm"}},
+		Flags: []string{"-ldflags=-s -w"},
+	},
 }
 
 // ErrNotBuilt says that a tool is known but has not been built on this machine yet.
