@@ -4,8 +4,10 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/trainyard/trainyard/actuator/act"
@@ -15,9 +17,10 @@ import (
 // Driver is the way of the actuator into the plant: the second implementation of its driver interface. A write takes
 // effect after the delay that a BGP route needs into a switch's forwarding table.
 type Driver struct {
-	plant  *Plant
-	sent   map[plan.RouteKey]plan.Route // under the plant's lock
-	closed bool
+	plant   *Plant
+	sent    map[plan.RouteKey]plan.Route // under the plant's lock
+	writing sync.Mutex
+	closed  bool // under writing
 }
 
 var _ act.Driver = (*Driver)(nil)
@@ -105,25 +108,28 @@ func (d *Driver) Withdraw(ctx context.Context, p act.Permit, k plan.RouteKey) ac
 	return d.write(ctx, p, k, func(_ plan.Route, ok bool) bool { return !ok }, func() { delete(d.sent, k) }, func() { delete(d.plant.router.host, k) })
 }
 
-// write is the one way to a switch: already so? permit? then tell it, and let the forwarding table follow.
+// write is the one way to a switch: already so? permit? then tell it, and let the forwarding table follow. Writes wait for
+// each other, and the permit is asked when all waiting is over.
 func (d *Driver) write(ctx context.Context, p act.Permit, k plan.RouteKey, already func(plan.Route, bool) bool, told, installed func()) act.Result {
-	d.plant.mu.Lock()
-	defer d.plant.mu.Unlock()
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	if err := ctx.Err(); err != nil {
 		return act.Result{Outcome: act.Cancelled, Detail: fmt.Sprintf("write %s: %v", k, err)}
 	}
 	if d.closed {
 		return act.Result{Outcome: act.Permanent, Detail: fmt.Sprintf("write %s: the driver is closed", k)}
 	}
-	if have, ok := d.sent[k]; already(have, ok) {
+	if locked(d.plant, func() bool { have, ok := d.sent[k]; return already(have, ok) }) {
 		return act.Result{Outcome: act.Done, Detail: "already so"}
 	}
 	if p == nil {
-		return act.Result{Outcome: act.Permanent, Detail: fmt.Sprintf("write %s: no permit was given", k)}
+		return act.Refuse(errors.New("none was given"))
 	}
 	if err := p.Valid(time.Now()); err != nil {
 		return act.Refuse(err)
 	}
+	d.plant.mu.Lock()
+	defer d.plant.mu.Unlock()
 	told()
 	d.plant.writes++
 	d.plant.router.later(d.plant.now.Add(installDelay), installed)
@@ -154,8 +160,8 @@ func (d *Driver) Close(ctx context.Context, keep bool) error {
 			err = fmt.Errorf("withdraw routes of plant %s: %s", d.plant.cfg.Fabric, r.Detail)
 		}
 	}
-	d.plant.mu.Lock()
-	defer d.plant.mu.Unlock()
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	d.closed = true
 	return err
 }
