@@ -119,11 +119,10 @@ func actor(ctx context.Context) string {
 // door decides who a request comes from and whether they may do what it asks.
 type door struct {
 	tokens map[[sha256.Size]byte]Identity // empty = loopback without credentials
-	listen string
 }
 
-func newDoor(listen string, tokens []Token) door {
-	d := door{tokens: map[[sha256.Size]byte]Identity{}, listen: listen}
+func newDoor(tokens []Token) door {
+	d := door{tokens: map[[sha256.Size]byte]Identity{}}
 	for _, t := range tokens {
 		d.tokens[sha256.Sum256([]byte(t.Token))] = Identity{t.Actor, t.Roles}
 	}

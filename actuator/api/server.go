@@ -16,7 +16,8 @@ import (
 
 // Limits of the HTTP server. A webhook body is bounded by intake itself, everything else by maxBody.
 const (
-	maxBody        = 64 << 10
+	maxBody        = 64 << 10 // of a request to the REST interface in any case
+	maxWord        = 4 << 10  // of a word such as approve or stop, which is refused with 413
 	readHeaderTime = 5 * time.Second
 	readTime       = 15 * time.Second
 	writeTime      = 30 * time.Second

@@ -61,7 +61,7 @@ func TestCollision(t *testing.T) {
 	if hot != want {
 		t.Errorf("link %+v, want %+v", hot, want)
 	}
-	// Two rings at 6 MB/s on the wire for 1.04 s of each 1.09 s: 2 * 6e6 * 1.04 / 1.09.
+	// Two rings at 6 MB/s on the wire for 0.104 s of each 0.109 s: 2 * 6e6 * 0.104 / 0.109.
 	if got := s.Links[hot.From].BytesPerSecond; math.Abs(got-11.45e6) > 0.01e6 {
 		t.Errorf("load of the hot link %.2f MB/s", got/1e6)
 	}
@@ -80,13 +80,13 @@ func TestCollision(t *testing.T) {
 	if a.ID != "job-a" || a.Gang != "workers" || a.Collective != "ring" || a.Connections != 1 || len(a.Ranks) != 4 || a.Missing != nil {
 		t.Errorf("job %+v", a)
 	}
-	if got := a.StepSeconds; math.Abs(got-1.09) > 1e-9 {
-		t.Errorf("step %g s, want 0.05 + 6e6*1.04/6e6", got)
+	if got := a.StepSeconds; math.Abs(got-0.109) > 1e-9 {
+		t.Errorf("step %g s, want 0.005 + 6e5*1.04/6e6", got)
 	}
-	if r := a.Ranks[2]; r.Node != "n5" || r.Addrs[1] != netip.MustParseAddr("10.4.5.2") || r.ComputeSeconds != 0.05 {
+	if r := a.Ranks[2]; r.Node != "n5" || r.Addrs[1] != netip.MustParseAddr("10.4.5.2") || r.ComputeSeconds != 0.005 {
 		t.Errorf("rank 2 is %+v", r)
 	}
-	if len(a.BytesPerSecondByRail) != 2 || math.Abs(a.BytesPerSecondByRail[0]-6e6/1.09) > 1 {
+	if len(a.BytesPerSecondByRail) != 2 || math.Abs(a.BytesPerSecondByRail[0]-6e5/0.109) > 1 {
 		t.Errorf("payload %v", a.BytesPerSecondByRail)
 	}
 }
@@ -96,8 +96,8 @@ func TestRouteHeals(t *testing.T) {
 	y := promtest.Collision()
 	y.Routes = []plan.Route{{Switch: "l1", Prefix: netip.MustParsePrefix("10.3.7.2/32"), Kind: plan.Pin, NextHops: []plan.NextHop{{Addr: netip.MustParseAddr("10.0.32.0")}}}}
 	s := prom.Build(y.Results(at), limits())
-	if got := s.Jobs[1].StepSeconds; math.Abs(got-0.57) > 1e-9 {
-		t.Errorf("step with the pin %g s, want 0.05 + 6e6*1.04/12e6", got)
+	if got := s.Jobs[1].StepSeconds; math.Abs(got-0.057) > 1e-9 {
+		t.Errorf("step with the pin %g s, want 0.005 + 6e5*1.04/12e6", got)
 	}
 }
 
@@ -236,6 +236,7 @@ func TestProblems(t *testing.T) {
 		{"a rank is missing", drop(prom.RankAddress, "rank", "3"), "job job-a gang workers: missing: 3 of 4 ranks are reported", missing("3 of 4 ranks")},
 		{"rank with a strange address", relabel(prom.RankAddress, "address", "10.1.1.2", "address", "10.9.9.9"), "missing: a NIC with the address 10.9.9.9 of rank 0 on n1", missing("10.9.9.9")},
 		{"rank on another node", relabel(prom.RankAddress, "address", "10.1.1.2", "node", "n9"), "missing: agreement on rank 0: it says n9 rail 0, the NIC with 10.1.1.2 is on n1 rail 0", missing("agreement")},
+		{"no step counter", drop(prom.JobSteps, "job_id", "job-a"), "missing: step counter", missing("step counter")},
 		{"no compute time", drop(prom.Compute, "rank", "1"), "missing: compute time of rank 1 on n2", missing("compute time of rank 1")},
 		{"no bytes", drop(prom.JobBytesRate, "rail", "1"), "missing: bytes sent on rail 1", missing("rail 1")},
 		{"stale job", set(prom.JobReportsAge, "job_id", "job-a", 30), "job job-a gang workers: its report is 30.0 s old", nil},

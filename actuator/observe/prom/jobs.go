@@ -52,6 +52,7 @@ func (b *builder) jobs() {
 	members := b.ranks()
 	seconds := func(q Query) map[jobKey]float64 { return positive(b, q, byJob) }
 	step, baseline, collective := seconds(StepSeconds), seconds(StepBaseline), seconds(Collective)
+	steps, stepSeconds := seconds(JobSteps), seconds(JobStepSecs)
 	rate, age := seconds(JobStepRate), values(b, JobReportsAge, byJob)
 	compute := positive(b, Compute, func(l map[string]string) (rankKey, bool) {
 		k, ok := byJob(l)
@@ -101,7 +102,10 @@ func (b *builder) jobs() {
 			name string
 			from map[jobKey]float64
 			to   *float64
-		}{{"step time", step, &j.StepSeconds}, {"collective time", collective, &j.CollectiveSeconds}, {"step rate", rate, &j.StepsPerSecond}} {
+		}{
+			{"step time", step, &j.StepSeconds}, {"collective time", collective, &j.CollectiveSeconds}, {"step rate", rate, &j.StepsPerSecond},
+			{"step counter", steps, &j.StepsTotal}, {"counter of seconds in steps", stepSeconds, &j.StepSecondsTotal},
+		} {
 			v, ok := f.from[k]
 			if !ok {
 				miss("%s", f.name)

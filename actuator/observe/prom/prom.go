@@ -38,10 +38,10 @@ func DefaultConfig() Config {
 	return Config{URL: "http://127.0.0.1:9090", Window: time.Minute, MaxAge: 45 * time.Second, Timeout: 10 * time.Second}
 }
 
-// LabConfig is for the lab and the plant: 1 s scrapes (field rule 18).
+// LabConfig is for the lab and the plant: 0.5 s scrapes and the window of the lab's recording rules (field rule 18).
 func LabConfig() Config {
 	c := DefaultConfig()
-	c.Window, c.MaxAge, c.Timeout = 3*time.Second, 3*time.Second, 2*time.Second
+	c.Window, c.MaxAge, c.Timeout = 2*time.Second, 3*time.Second, 2*time.Second
 	return c
 }
 

@@ -41,6 +41,8 @@ const (
 	Collective    Query = "collective seconds"
 	Compute       Query = "compute seconds"
 	JobStepRate   Query = "job step rate"
+	JobSteps      Query = "job steps"
+	JobStepSecs   Query = "job seconds in steps"
 	JobBytesRate  Query = "job bytes rate"
 	JobReportsAge Query = "age of job reports"
 )
@@ -84,6 +86,8 @@ var queries = []question{
 	{Collective, `max by (job_id, gang) (job:collective_seconds:mean)`},
 	{Compute, `max by (job_id, gang, rank) (rank:compute_seconds:mean)`},
 	{JobStepRate, `avg by (job_id, gang) (rate(trainyard_job_steps_total[$W]))`},
+	{JobSteps, `avg by (job_id, gang) (trainyard_job_steps_total)`},
+	{JobStepSecs, `avg by (job_id, gang) (trainyard_job_step_seconds_total)`},
 	{JobBytesRate, `avg by (job_id, gang, rail) (rate(trainyard_job_collective_bytes_total[$W]))`},
 	{JobReportsAge, `max by (job_id, gang) (time() - timestamp(trainyard_job_steps_total))`},
 }

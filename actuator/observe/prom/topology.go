@@ -141,6 +141,9 @@ func (b *builder) link(x Sample) (topo.Link, string, bool) {
 		b.problem("link %s: calls itself %q; refused", from, clip(l["link"]))
 		return topo.Link{}, "", false
 	}
+	if l["peer_link"] == "" && l["direction"] != string(topo.Up) && l["direction"] != string(topo.Down) {
+		return topo.Link{}, "", false // storage, a management switch: nothing that the inventory or a job speaks of
+	}
 	to, err := ident.ParsePort(l["peer_link"])
 	if err != nil {
 		b.problem("link %s: its peer %q port %q is not exactly one object of the inventory; refused", from, clip(l["peer"]), clip(l["peer_port"]))

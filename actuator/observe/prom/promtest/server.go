@@ -24,6 +24,7 @@ type Server struct {
 	fault http.HandlerFunc
 	asked map[string]prom.Query
 	now   func() time.Time
+	last  time.Time
 }
 
 // Serve starts a server for observers with this configuration (its URL is filled in by Config). It ends with the test.
@@ -42,6 +43,10 @@ func Serve(t testing.TB, yard *Yard, cfg prom.Config) *Server {
 func (s *Server) Change(f func(*Yard)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if now := s.now(); !s.last.IsZero() { // what was, counts at the old pace
+		s.yard.Advance(now.Sub(s.last))
+		s.last = now
+	}
 	f(s.yard)
 }
 
@@ -66,6 +71,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	expr := r.FormValue("query")
 	if expr == "time()" {
 		now := s.now().Truncate(time.Millisecond)
+		if !s.last.IsZero() && now.After(s.last) {
+			s.yard.Advance(now.Sub(s.last))
+		}
+		s.last = now
 		reply(w, "scalar", point(now, float64(now.UnixMilli())/1000))
 		return
 	}

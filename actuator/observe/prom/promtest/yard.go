@@ -9,6 +9,7 @@ package promtest
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -24,8 +25,8 @@ const (
 	Fabric       = "lab"
 	LinkSpeed    = 12.5e6 // leaf - spine
 	AccessSpeed  = 25e6   // leaf - node
-	stepPayload  = 6e6    // bytes that a rank sends on one rail per step
-	computeTime  = 0.05   // seconds per step
+	stepPayload  = 6e5    // bytes that a rank sends on one rail per step
+	computeTime  = 0.005  // seconds per step
 	overhead     = 1.04   // wire bytes per payload byte: 54 of 1500 plus acknowledgements
 	best         = 0.96   // use of a link by traffic that has it for itself
 	baselineStep = computeTime + stepPayload*overhead/(best*LinkSpeed)
@@ -47,6 +48,8 @@ type Yard struct {
 	Hash   map[string]string
 	Routes []plan.Route
 	Edit   func(map[prom.Query][]prom.Sample) // spoil the answers
+
+	progress, steps, seconds map[string]float64 // of the present step; counters since the start
 }
 
 // Collision is the yard in which job-a's n2 -> n5 and job-b's n4 -> n7 share the link l1 -> s1 on rail 0.
@@ -153,6 +156,21 @@ func (f flow) links() []string {
 	return append(out, fmt.Sprintf("%s:h%d", f.toLeaf, d[2]))
 }
 
+// Advance lets time pass for the counters of the jobs.
+func (y *Yard) Advance(d time.Duration) {
+	if y.steps == nil {
+		y.progress, y.steps, y.seconds = map[string]float64{}, map[string]float64{}, map[string]float64{}
+	}
+	for job := range y.Jobs {
+		step := y.StepSeconds(job)
+		y.progress[job] += d.Seconds() / step
+		done := math.Floor(y.progress[job])
+		y.progress[job] -= done
+		y.steps[job] += done
+		y.seconds[job] += done * step
+	}
+}
+
 // StepSeconds is how long a step of the job takes now.
 func (y *Yard) StepSeconds(job string) float64 {
 	_, pace := y.rates()
@@ -232,6 +250,8 @@ func (y *Yard) Vectors() map[prom.Query][]prom.Sample {
 		add(prom.StepBaseline, baselineStep, at...)
 		add(prom.Collective, step-computeTime, at...)
 		add(prom.JobStepRate, 1/step, at...)
+		add(prom.JobSteps, y.steps[job], at...)
+		add(prom.JobStepSecs, y.seconds[job], at...)
 		add(prom.JobReportsAge, age, at...)
 		for i, n := range nodes {
 			add(prom.Compute, computeTime, append(slices.Clone(at), "rank", strconv.Itoa(i))...)
