@@ -81,11 +81,11 @@ func (w *flow) offer(now time.Time, dt time.Duration) float64 {
 
 // control runs the sender's loop once a round trip.
 func (w *flow) control(now time.Time, noise float64, rng *rand.Rand) {
-	clear := 1.0
+	unmarked := 1.0
 	for _, l := range w.path {
-		clear *= 1 - l.mark
+		unmarked *= 1 - l.mark
 	}
-	w.sampled = max(w.sampled, 1-clear)
+	w.sampled = max(w.sampled, 1-unmarked)
 	if now.Before(w.nextUpdate) {
 		return
 	}

@@ -97,12 +97,12 @@ func (p *Plant) carry(tier string, arriving []float64, dt float64) {
 			continue
 		}
 		out := have
-		if room := l.drain(p, dt); l.offered > room {
+		if room := l.drain(dt); l.offered > room {
 			out = have * room / l.offered
 		}
 		rest := have - out
-		if over := l.offered - l.drain(p, dt) - l.capacity*queueMax.Seconds(); over > 0 {
-			lost := rest * min(1, over/(l.offered-l.drain(p, dt)))
+		if over := l.offered - l.drain(dt) - l.capacity*queueMax.Seconds(); over > 0 {
+			lost := rest * min(1, over/(l.offered-l.drain(dt)))
 			rest -= lost
 			p.drops(w, l, lost)
 		}
@@ -128,14 +128,14 @@ func (p *Plant) drops(w *flow, l *link, wire float64) {
 }
 
 // drain is how much the link can send in dt.
-func (l *link) drain(p *Plant, dt float64) float64 { return l.capacity * (1 - l.paused) * dt }
+func (l *link) drain(dt float64) float64 { return l.capacity * (1 - l.paused) * dt }
 
 // serve works out what the link's queue will be after this tick, and from it marks and pauses.
 func (p *Plant) serve(l *link, dt float64) {
 	p.receiver(l, dt)
 	l.queued = 0
 	if l.up {
-		l.queued = min(max(0, l.offered-l.drain(p, dt)), l.capacity*queueMax.Seconds())
+		l.queued = min(max(0, l.offered-l.drain(dt)), l.capacity*queueMax.Seconds())
 	}
 	delay := l.queued / l.capacity
 	l.mark = min(1, max(0, (delay-markFrom.Seconds())/(markAll-markFrom).Seconds()))
