@@ -12,13 +12,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/test/lab"
-	"github.com/trainyard/trainyard/test/lab/ring"
 )
-
-func TestMain(m *testing.M) {
-	ring.Main()
-	os.Exit(m.Run())
-}
 
 // testContext ends with the test, at Ctrl-C and after limit.
 func testContext(t *testing.T, limit time.Duration) context.Context {
