@@ -44,7 +44,7 @@ func (c *inquiry) context() []fault.Evidence {
 		out = append(out, fault.Evidence{What: "use of link " + c.target.String(), Value: c.use, Limit: c.limits.BusyUse, Unit: "ratio"})
 	}
 	if c.livePeers > 0 {
-		out = append(out, fault.Evidence{What: "use over the mean of its live peers", Value: c.use / max(c.peers, 1e-9), Limit: c.limits.PeerRatio, Unit: "ratio"})
+		out = append(out, fault.Evidence{What: "use over the mean of its live peers", Value: min(c.use/max(c.peers, 1e-9), 1000), Limit: c.limits.PeerRatio, Unit: "ratio"})
 	}
 	for _, j := range c.crossing {
 		if j.BaselineStepSeconds > 0 {
@@ -92,6 +92,7 @@ func (c *inquiry) sickness(id topo.LinkID) (string, []fault.Evidence) {
 func (c *inquiry) slowReceiver() *fault.Diagnosis {
 	worst := 0.0
 	var d *fault.Diagnosis
+	late, usual := c.late(), c.usualZeroWindows()
 	for _, a := range c.receivers() {
 		nic := c.s.Fabric.NICs[a]
 		if p := c.s.NICs[a].PauseRatio; p > c.limits.PauseRatio && p/c.limits.PauseRatio > worst {
@@ -102,7 +103,13 @@ func (c *inquiry) slowReceiver() *fault.Diagnosis {
 				Evidence: []fault.Evidence{{What: "pause ratio of " + nic.Port().String(), Value: p, Limit: c.limits.PauseRatio, Unit: "ratio"}},
 			}
 		}
-		if z := c.s.Nodes[nic.Node].ZeroWindowsPerSecond; z > c.limits.ZeroWindowsPerSecond && z/max(c.limits.ZeroWindowsPerSecond, 1e-9) > worst {
+		// A rank that computes does not read: what a straggler does to its senders is its own cause. And where all
+		// nodes of the jobs show the same, it is how these jobs work and no node is to blame.
+		z := c.s.Nodes[nic.Node].ZeroWindowsPerSecond
+		if late != nil && late.node == nic.Node || z <= 2*usual {
+			continue
+		}
+		if z > c.limits.ZeroWindowsPerSecond && z/max(c.limits.ZeroWindowsPerSecond, 1e-9) > worst {
 			worst = z / max(c.limits.ZeroWindowsPerSecond, 1e-9)
 			d = &fault.Diagnosis{
 				Cause: fault.SlowReceiver, Culprit: nic.Node,
@@ -127,32 +134,57 @@ func (c *inquiry) receivers() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(set), netip.Addr.Compare)
 }
 
-// straggler looks for a rank that computes much longer than the median of its job: the others wait for it, not for
-// the network. A large ratio of a small time does not count.
-func (c *inquiry) straggler() *fault.Diagnosis {
+// usualZeroWindows is the median over the nodes of the jobs that may cross the target.
+func (c *inquiry) usualZeroWindows() float64 {
+	rate := map[string]float64{}
+	for _, a := range c.receivers() {
+		n := c.s.Fabric.NICs[a].Node
+		rate[n] = c.s.Nodes[n].ZeroWindowsPerSecond
+	}
+	return median(slices.Collect(maps.Values(rate)))
+}
+
+// straggling is a rank that is late by itself.
+type straggling struct {
+	job    traffic.Job
+	rank   traffic.Rank
+	node   string
+	median float64 // compute seconds of its job
+}
+
+// late looks for a rank that computes much longer than the median of its job. A large ratio of a small time does
+// not count, and of two ranks neither is the odd one.
+func (c *inquiry) late() *straggling {
 	for _, j := range c.crossing {
-		if len(j.Ranks) < 3 { // of two ranks neither is the odd one
+		if len(j.Ranks) < 3 {
 			continue
 		}
 		times := make([]float64, len(j.Ranks))
 		for i, r := range j.Ranks {
 			times[i] = r.ComputeSeconds
 		}
-		slices.Sort(times)
-		median := (times[(len(times)-1)/2] + times[len(times)/2]) / 2
+		mid := median(times)
 		slowest := slices.MaxFunc(j.Ranks, func(a, b traffic.Rank) int { return cmp.Compare(a.ComputeSeconds, b.ComputeSeconds) })
-		excess := slowest.ComputeSeconds - median
-		if median <= 0 || slowest.ComputeSeconds <= c.limits.StragglerRatio*median || excess < c.limits.StragglerShare*j.StepSeconds {
-			continue
-		}
-		return &fault.Diagnosis{
-			Cause: fault.Straggler, Culprit: fmt.Sprintf("rank %d of %s on node %s", slowest.Rank, j.ID, slowest.Node),
-			Reason: fmt.Sprintf("rank %d of %s on node %s computes %s per step, the median of its job is %s: the others wait for it, not for the network",
-				slowest.Rank, j.ID, slowest.Node, seconds(slowest.ComputeSeconds), seconds(median)),
-			Evidence: []fault.Evidence{{What: fmt.Sprintf("compute time of rank %d of %s over the median", slowest.Rank, j.ID), Value: slowest.ComputeSeconds / median, Limit: c.limits.StragglerRatio, Unit: "ratio"}},
+		excess := slowest.ComputeSeconds - mid
+		if mid > 0 && slowest.ComputeSeconds > c.limits.StragglerRatio*mid && excess >= c.limits.StragglerShare*j.StepSeconds {
+			return &straggling{j, slowest, slowest.Node, mid}
 		}
 	}
 	return nil
+}
+
+// straggler: the others wait for one rank, not for the network.
+func (c *inquiry) straggler() *fault.Diagnosis {
+	l := c.late()
+	if l == nil {
+		return nil
+	}
+	return &fault.Diagnosis{
+		Cause: fault.Straggler, Culprit: fmt.Sprintf("rank %d of %s on node %s", l.rank.Rank, l.job.ID, l.node),
+		Reason: fmt.Sprintf("rank %d of %s on node %s computes %s per step, the median of its job is %s: the others wait for it, not for the network",
+			l.rank.Rank, l.job.ID, l.node, seconds(l.rank.ComputeSeconds), seconds(l.median)),
+		Evidence: []fault.Evidence{{What: fmt.Sprintf("compute time of rank %d of %s over the median", l.rank.Rank, l.job.ID), Value: l.rank.ComputeSeconds / l.median, Limit: c.limits.StragglerRatio, Unit: "ratio"}},
+	}
 }
 
 // lastHop: the link to or from a node has no alternative, whoever uses it.
@@ -324,6 +356,15 @@ func mayCross(f traffic.Routed, id topo.LinkID) bool {
 		}
 	}
 	return false
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }

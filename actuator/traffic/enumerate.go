@@ -11,8 +11,9 @@ import (
 )
 
 // enumerate walks over all placements of a group, biggest flows first, and leaves a branch as soon as a link has
-// too much or can no longer get enough. It returns false when the group is too large to finish.
-func (e *explainer) enumerate(grp group) (solution, bool) {
+// too much or can no longer get enough. It returns false when the group is too large to finish. With requiredOnly,
+// links that need not be explained do not count.
+func (e *explainer) enumerate(grp group, requiredOnly bool) (solution, bool) {
 	order := slices.Clone(grp.flows)
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch d := e.flows[b].BytesPerSecond - e.flows[a].BytesPerSecond; {
@@ -27,7 +28,7 @@ func (e *explainer) enumerate(grp group) (solution, bool) {
 	for k, i := range grp.flows {
 		place[i] = k
 	}
-	w := walker{e: e, grp: grp, place: place, order: order, load: slices.Clone(e.base), room: make([]float64, e.g.Len()), rng: rand.New(rand.NewPCG(e.o.Seed, 0xe11))}
+	w := walker{e: e, requiredOnly: requiredOnly, place: place, order: order, load: slices.Clone(e.base), room: make([]float64, e.g.Len()), rng: rand.New(rand.NewPCG(e.o.Seed, 0xe11))}
 	size := 0.0
 	for _, i := range order {
 		f := e.flows[i]
@@ -112,18 +113,18 @@ func spreads(q int, allowed []int, weight []float64) []spread {
 }
 
 type walker struct {
-	e       *explainer
-	grp     group
-	place   map[int]int
-	order   []int
-	options [][]spread
-	chosen  []spread
-	load    []float64 // by link: placed so far, with base
-	room    []float64 // by link: what flows not yet placed could add
-	nodes   int
-	count   int
-	kept    []placement
-	rng     *rand.Rand
+	e            *explainer
+	requiredOnly bool
+	place        map[int]int
+	order        []int
+	options      [][]spread
+	chosen       []spread
+	load         []float64 // by link: placed so far, with base
+	room         []float64 // by link: what flows not yet placed could add
+	nodes        int
+	count        int
+	kept         []placement
+	rng          *rand.Rand
 }
 
 func (w *walker) walk(k int) bool {
@@ -170,7 +171,7 @@ func (w *walker) put(f Routed, s spread, sign float64) {
 func (w *walker) possible(links []topo.LinkID) bool {
 	for _, id := range links {
 		m := w.e.measured[id]
-		if math.IsNaN(m) {
+		if math.IsNaN(m) || w.requiredOnly && !w.e.required[id] {
 			continue
 		}
 		tol := w.e.tolerance(id) * (1 + 1e-9)

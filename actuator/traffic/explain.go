@@ -121,6 +121,7 @@ func Explain(g *topo.Graph, flows []Routed, loads map[ident.Port]float64, target
 		out.Count = 0
 		return out
 	}
+	out.Count = max(1, out.Count)
 	how := "all enumerated"
 	if !out.Exact {
 		how = "found by a bounded search"
@@ -325,11 +326,16 @@ func (s solution) draw(rng *rand.Rand) placement {
 	return s.placements[len(s.placements)-1]
 }
 
+// solve finds the placements of a group. When nothing explains all its links, a group with links of the plan is
+// asked to explain those alone: what is odd far away becomes background.
 func (e *explainer) solve(grp group) solution {
-	s, ok := e.enumerate(grp)
-	if !ok || s.count == 0 {
+	s, complete := e.enumerate(grp, false)
+	if complete && s.count == 0 && grp.required {
+		s, complete = e.enumerate(grp, true)
+	}
+	if !complete || s.count == 0 {
 		near := e.search(grp)
-		if ok { // the enumeration was complete: nothing fits, the search only says how near one comes
+		if complete { // nothing fits: the search only says how near one comes
 			near.count, near.exact = 0, true
 			near.placements = near.placements[:1]
 		}

@@ -105,7 +105,7 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 		return v
 	}
 	elapsed := after.At.Sub(started)
-	affected, slower := v.collect(before, after, forecast, elapsed, l)
+	affected, slower, clean := v.collect(before, after, forecast, started, l)
 	if len(affected) == 0 {
 		return end(Inconclusive, "the forecast names no job that the plan is for: nothing to compare")
 	}
@@ -121,7 +121,6 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 	// may be said early; everything else waits until the window is clean.
 	enough := v.Iterations >= l.MinIterations || elapsed >= l.MinTime
 	came := v.MeasuredGain >= l.GainShare*forecast.Gain && v.MeasuredGain > 0
-	clean := elapsed >= l.Window
 	switch {
 	case enough && came && slower == "":
 		return end(Better, "step time fell by %s, forecast %s (at least half of it wanted): %s", percent(v.MeasuredGain), percent(forecast.Gain), v.figures())
@@ -138,10 +137,10 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 	}
 }
 
-// collect fills in the figures of all jobs of the forecast. It returns the affected jobs, and in words the worst
-// job that got slower than allowed, "" when there is none.
-func (v *Verdict) collect(before, after Picture, forecast plan.Forecast, elapsed time.Duration, l Limits) (affected []string, slower string) {
-	v.Iterations = math.Inf(1)
+// collect fills in the figures of all jobs of the forecast. It returns the affected jobs, in words the worst job
+// that got slower than allowed ("" when there is none), and whether the figures hold nothing from before the change.
+func (v *Verdict) collect(before, after Picture, forecast plan.Forecast, started time.Time, l Limits) (affected []string, slower string, clean bool) {
+	v.Iterations, clean = math.Inf(1), true
 	var gains, errs []float64
 	worst := l.MaxOtherSlowdown
 	for _, f := range forecast.Jobs {
@@ -157,17 +156,23 @@ func (v *Verdict) collect(before, after Picture, forecast plan.Forecast, elapsed
 			continue // another job may end whenever it likes
 		}
 		const slack = 0.05
-		r := JobResult{JobID: f.JobID, Affected: f.Affected, Before: b.StepSeconds, After: a.StepSeconds, Forecast: f.After}
-		r.InBand = a.StepSeconds >= (1-slack)*f.After.P10 && a.StepSeconds <= (1+slack)*f.After.P90
+		is := sinceStart(before, after, f.JobID, started, l.Window)
+		if f.Affected {
+			clean = clean && is.clean
+		} else if !is.clean {
+			continue // a job of long steps, met by chance: it has not done one yet that says anything
+		}
+		r := JobResult{JobID: f.JobID, Affected: f.Affected, Before: b.StepSeconds, After: is.seconds, Forecast: f.After}
+		r.InBand = is.seconds >= (1-slack)*f.After.P10 && is.seconds <= (1+slack)*f.After.P90
 		v.Jobs = append(v.Jobs, r)
 		if f.Affected {
-			gains = append(gains, 1-a.StepSeconds/b.StepSeconds)
-			errs = append(errs, math.Abs(a.StepSeconds-f.After.P50)/f.After.P50)
-			v.Iterations = min(v.Iterations, a.StepsPerSecond*elapsed.Seconds())
+			gains = append(gains, 1-is.seconds/b.StepSeconds)
+			errs = append(errs, math.Abs(is.seconds-f.After.P50)/f.After.P50)
+			v.Iterations = min(v.Iterations, is.steps)
 		}
-		if s := a.StepSeconds/b.StepSeconds - 1; s > worst {
+		if s := is.seconds/b.StepSeconds - 1; s > worst {
 			worst = s
-			slower = fmt.Sprintf("%s became %s slower, from %s to %s a step", f.JobID, percent(s), seconds(b.StepSeconds), seconds(a.StepSeconds))
+			slower = fmt.Sprintf("%s became %s slower, from %s to %s a step", f.JobID, percent(s), seconds(b.StepSeconds), seconds(is.seconds))
 		}
 	}
 	if math.IsInf(v.Iterations, 1) {
@@ -175,7 +180,7 @@ func (v *Verdict) collect(before, after Picture, forecast plan.Forecast, elapsed
 	}
 	v.Iterations = max(0, v.Iterations)
 	v.MeasuredGain, v.ForecastError = median(gains), median(errs)
-	return affected, slower
+	return affected, slower, clean
 }
 
 // lost says why a job cannot be compared any more, "" when it can.
@@ -190,6 +195,8 @@ func lost(id string, before, after Picture, l Limits) string {
 		return fmt.Sprintf("%s is no longer reported, and data is missing (%s)", id, after.Problems[0])
 	case !ok:
 		return fmt.Sprintf("%s ended or is no longer reported", id)
+	case a.StepsTotal < b.StepsTotal:
+		return fmt.Sprintf("%s was restarted: it has done %.0f steps, %.0f before the change", id, a.StepsTotal, b.StepsTotal)
 	case len(a.Missing) > 0:
 		return fmt.Sprintf("%s is reported in part: %s", id, strings.Join(a.Missing, "; "))
 	case b.BytesPerSecond > 0 && a.BytesPerSecond < l.OfferedShare*b.BytesPerSecond:
