@@ -76,7 +76,7 @@ func New(env Environment) *cobra.Command {
 	flags.StringVar(&t.server, "server", or(env.Getenv("TRAINYARD_SERVER"), "http://127.0.0.1:9610"), "address of the actuator (environment: TRAINYARD_SERVER)")
 	flags.StringVar(&t.tokenFile, "token-file", env.Getenv("TRAINYARD_TOKEN_FILE"), "file with the bearer token (environment: TRAINYARD_TOKEN_FILE)")
 	root.AddCommand(t.incidents(), t.explain(), t.answer("approve"), t.answer("deny"), t.letGo(), t.stop(), t.resume(), t.shadow(), t.version())
-	for _, c := range root.Commands() {
+	for _, c := range append(root.Commands(), root) {
 		c.Args = usage(c.Args)
 	}
 	return root

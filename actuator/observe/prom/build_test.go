@@ -302,7 +302,7 @@ func observer(t *testing.T, s *promtest.Server, edit func(*prom.Config)) *prom.O
 // TestSnapshotOverHTTP asks the fake Prometheus and must see what Build saw without HTTP.
 func TestSnapshotOverHTTP(t *testing.T) {
 	srv := promtest.Serve(t, promtest.Collision(), config())
-	s, err := observer(t, srv, nil).Snapshot(context.Background())
+	s, err := observer(t, srv, nil).Observe(context.Background())
 	if err != nil || len(s.Problems) != 0 || len(s.Links) != 48 {
 		t.Fatalf("%d links, problems %q, error %v", len(s.Links), s.Problems, err)
 	}
@@ -366,7 +366,7 @@ func TestPrometheusFails(t *testing.T) {
 					p.Timeout = 100 * time.Millisecond
 				}
 			})
-			s, err := o.Snapshot(context.Background())
+			s, err := o.Observe(context.Background())
 			if err == nil {
 				t.Fatalf("no error; problems %q", s.Problems)
 			}
@@ -399,7 +399,7 @@ func TestPartialAnswer(t *testing.T) {
 		defer resp.Body.Close()
 		_, _ = io.Copy(w, resp.Body)
 	})
-	s, err := observer(t, srv, func(p *prom.Config) { p.URL = own }).Snapshot(context.Background())
+	s, err := observer(t, srv, func(p *prom.Config) { p.URL = own }).Observe(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestPartialAnswer(t *testing.T) {
 func TestPrometheusDown(t *testing.T) {
 	srv := promtest.Serve(t, promtest.Collision(), config())
 	o := observer(t, srv, func(p *prom.Config) { p.URL = "http://127.0.0.1:1" })
-	_, err := o.Snapshot(context.Background())
+	_, err := o.Observe(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "query=") {
 		t.Errorf("error %v", err)
 	}
@@ -427,14 +427,14 @@ func TestTokenIsReadEachTime(t *testing.T) {
 	})
 	srv := promtest.Serve(t, promtest.Collision(), config())
 	o := observer(t, srv, func(p *prom.Config) { p.URL, p.TokenFile = own, file })
-	if _, err := o.Snapshot(context.Background()); err == nil || !strings.Contains(err.Error(), "read token file") {
+	if _, err := o.Observe(context.Background()); err == nil || !strings.Contains(err.Error(), "read token file") {
 		t.Errorf("error %v", err)
 	}
 	for _, token := range []string{"one", "two"} {
 		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := o.Snapshot(context.Background())
+		_, err := o.Observe(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "status 401") || strings.Contains(err.Error(), token) {
 			t.Errorf("error %v", err)
 		}

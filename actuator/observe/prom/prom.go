@@ -106,9 +106,9 @@ func New(cfg Config) (*Observer, error) {
 	return &Observer{cfg: cfg, client: newClient(cfg.URL)}, nil
 }
 
-// Snapshot reads the yard at Prometheus' present time. The error says that nothing can be known: Prometheus does
+// Observe reads the yard at Prometheus' present time. The error says that nothing can be known: Prometheus does
 // not answer, or not a single query succeeded. A single query that failed is a Problem of the snapshot instead.
-func (o *Observer) Snapshot(ctx context.Context) (fleet.Snapshot, error) {
+func (o *Observer) Observe(ctx context.Context) (fleet.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
 	results, err := o.ask(ctx)
