@@ -27,8 +27,10 @@ type Subject struct {
 	Routes     []Pair
 	Impossible []plan.Route // that the driver cannot say, and must refuse with a reason
 
-	// Seen is what the far side has been told, by a way other than the driver's own Read. nil = there is none.
-	Seen func(t *testing.T) []plan.Route
+	// Seen is what the far side has in force, by a way other than the driver's own Read; nil = there is none. It may lag behind
+	// the driver by at most Settle.
+	Seen   func(t *testing.T) []plan.Route
+	Settle time.Duration
 }
 
 // Pair is a route and another one for the same key.
@@ -82,13 +84,31 @@ func (c *checker) want(t *testing.T, routes ...plan.Route) {
 		t.Fatalf("read: %v", err)
 	}
 	diff(t, "read", got, routes)
-	if c.Seen != nil {
-		diff(t, "far side", c.Seen(t), routes)
+	if c.Seen == nil {
+		return
+	}
+	deadline := time.Now().Add(c.Settle)
+	for {
+		seen := c.Seen(t)
+		if difference(seen, routes) == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			diff(t, "far side", seen, routes)
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
 func diff(t *testing.T, what string, got, want []plan.Route) {
 	t.Helper()
+	if d := difference(got, want); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func difference(got, want []plan.Route) string {
 	got, want = slices.Clone(got), slices.Clone(want)
 	slices.SortFunc(got, act.Compare)
 	slices.SortFunc(want, act.Compare)
@@ -96,9 +116,7 @@ func diff(t *testing.T, what string, got, want []plan.Route) {
 		cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 		cmpopts.SortSlices(func(a, b plan.NextHop) bool { return a.Addr.Less(b.Addr) }), cmpopts.EquateEmpty(),
 	}
-	if d := cmp.Diff(want, got, opts...); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
+	return cmp.Diff(want, got, opts...)
 }
 
 func expect(t *testing.T, what string, r act.Result, o act.Outcome, changed bool) {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	dialTimeout  = 3 * time.Second
+	dialTimeout  = 2 * time.Second // below start_wait, so that the first reconcile can already say why
 	retryEvery   = time.Second
 	writeTimeout = 5 * time.Second // to the leaf's socket: a full send buffer for so long is a dead leaf
 )
@@ -63,13 +63,17 @@ func newSession(cfg *Config, leaf Leaf, kind plan.Kind, password string, g *guar
 	return &session{
 		leaf: leaf, kind: kind, cfg: cfg, password: password, guard: g, breaker: b, speaker: sp,
 		log: log.With("leaf", leaf.Name, "session", string(kind)), held: map[netip.Prefix]plan.Route{},
-		changed: make(chan struct{}), out: table{}, feed: table{}, why: errors.New("not started"), since: time.Now(),
+		changed: make(chan struct{}), out: table{}, feed: table{}, why: errors.New("it has not been up yet"), since: time.Now(),
 	}
 }
 
 // name says which session it is, for errors.
 func (s *session) name() string {
-	return fmt.Sprintf("session for %s with leaf %s at %s", s.kind, s.leaf.Name, s.leaf.Address)
+	what := "pins"
+	if s.kind == plan.Weights {
+		what = "weights"
+	}
+	return fmt.Sprintf("session for %s with leaf %s at %s", what, s.leaf.Name, s.leaf.Address)
 }
 
 // run keeps the session up until ctx ends. It never connects while the guard is closed.
