@@ -18,7 +18,7 @@ var ports = Family{
 		{Name: "trainyard_switch_port_up", Help: "1 if the port is operationally up (ifOperStatus), else 0.", Kind: Gauge, Labels: portLabels},
 		{Name: "trainyard_switch_port_admin_up", Help: "1 if the port is meant to be up (ifAdminStatus), else 0.", Kind: Gauge, Labels: portLabels},
 		{Name: "trainyard_switch_port_last_change_seconds", Help: "Seconds since the port last changed state, as the agent's clock has it (sysUpTime minus ifLastChange).", Unit: Seconds, Kind: Gauge, Labels: portLabels},
-		{Name: "trainyard_switch_port_flaps_total", Help: "Changes of the operational state seen by this exporter since it started, also those between two polls (ifLastChange moved).", Kind: Counter, Labels: portLabels},
+		{Name: "trainyard_switch_port_flaps_total", Help: "Times that the port went down, as this exporter saw it since it started; also between two polls, where the agent's ifLastChange tells.", Kind: Counter, Labels: portLabels},
 		{Name: "trainyard_switch_port_address_info", Help: "Address of the port with its prefix length (ipAddrTable).", Kind: Info, Labels: []string{"fabric", "switch", "port", "address"}},
 	},
 }
@@ -33,6 +33,7 @@ var links = Family{
 		{Name: "trainyard_switch_info", Help: "What the inventory and the agent say of a switch.", Kind: Info,
 			Labels: []string{"fabric", "switch", "tier", "asn", "chassis_id", "balancing", "vrf"}},
 		{Name: "trainyard_switch_up", Help: "1 if the switch's SNMP agent answered the last poll, else 0.", Kind: Gauge, Labels: []string{"fabric", "switch"}},
+		{Name: "trainyard_switch_agent_cache_seconds", Help: "Seconds for which the agent repeats its counters (net-snmp's nsCacheTimeout); absent where it does not say.", Unit: Seconds, Kind: Gauge, Labels: []string{"fabric", "switch"}},
 		{Name: "trainyard_switch_poll_duration_seconds", Help: "Time that the last poll of the switch took.", Unit: Seconds, Kind: Gauge, Labels: []string{"fabric", "switch"}},
 	},
 }
