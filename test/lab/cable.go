@@ -64,5 +64,8 @@ func (l *Lab) setCable(a, b string, up bool) error {
 			return fmt.Errorf("cable %s - %s: %w", a, b, err)
 		}
 	}
+	if h, ok := l.Host(c.B); ok && up { // the kernel forgot the routes of a device that went down
+		return l.hostRoutes(h)
+	}
 	return nil
 }

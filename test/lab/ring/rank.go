@@ -277,11 +277,15 @@ func (c *channel) receive(n int, rate int64) error {
 	buf := make([]byte, 64<<10)
 	if rate > 0 {
 		buf = buf[:8<<10]
+	}
+	if (rate > 0) != c.narrowed {
+		c.narrowed = rate > 0
+		size := 16 << 10
 		if !c.narrowed {
-			c.narrowed = true
-			if err := c.prev.SetReadBuffer(16 << 10); err != nil {
-				return err
-			}
+			size = 4 << 20 // about where the kernel's own tuning would end
+		}
+		if err := forceReadBuffer(c.prev, size); err != nil {
+			return err
 		}
 	}
 	for n > 0 {

@@ -67,6 +67,19 @@ func retransmits(c *net.TCPConn) uint32 {
 	return n
 }
 
+// forceReadBuffer sets a receive buffer beyond what net.core.rmem_max would allow.
+func forceReadBuffer(c *net.TCPConn, bytes int) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var e error
+	if err := raw.Control(func(fd uintptr) { e = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bytes) }); err != nil {
+		return err
+	}
+	return e
+}
+
 // isReset says that the other side, or something in between, broke the connection off.
 func isReset(err error) bool {
 	return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ETIMEDOUT)
