@@ -40,6 +40,9 @@ func start(t *testing.T, cfg Config, p act.Permit) *Driver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close(context.Background(), true) })
+	for s := range d.sessions {
+		s.retry = 20 * time.Millisecond
+	}
 	return d
 }
 
@@ -134,6 +137,7 @@ func TestWeightsGoWithTheirPath(t *testing.T) {
 	prime(t, d)
 	p, w := pin("10.3.5.2/32", "10.0.32.0"), weights("10.3.6.2/32", 1, 3)
 	apply(t, d, p, w)
+	d.leafs["l1"].sessions[plan.Weights].update(func() { d.leafs["l1"].sessions[plan.Weights].since = time.Now().Add(-feedWait) })
 	f.tell(netip.MustParseAddr("10.0.11.1"))
 	waitUntil(t, "the weighted route is withdrawn", func() bool { rs := f.routes(); return len(rs) == 1 && act.Same(rs[0], p) })
 	res := d.Apply(t.Context(), acttest.Always, w)
@@ -155,7 +159,10 @@ func TestBreakerOpensAfterOneFlap(t *testing.T) {
 	p, w := pin("10.3.5.2/32", "10.0.32.0"), weights("10.3.6.2/32", 1, 3)
 	apply(t, d, p, w)
 	f.drop()
-	waitUntil(t, "the pin is replayed", func() bool { rs := f.routes(); return len(rs) == 1 && act.Same(rs[0], p) })
+	waitUntil(t, "the pin is replayed", func() bool {
+		rs := f.routes()
+		return f.count(plan.Pin, bgp.BGP_MSG_OPEN) == 2 && len(rs) == 1 && act.Same(rs[0], p)
+	})
 	res := d.Apply(t.Context(), acttest.Always, pin("10.3.7.2/32", "10.0.32.0"))
 	if res.Outcome != act.Transient || !strings.Contains(res.Detail, "no new routes on l1 until") {
 		t.Errorf("apply with an open breaker: %+v", res)
@@ -216,12 +223,13 @@ func TestNothingIsSaidWithoutAPermit(t *testing.T) {
 		f := newFakeLeaf(t)
 		d := start(t, f.config(), lease)
 		prime(t, d, r)
+		waitUntil(t, "the pin is there", func() bool { return len(f.routes()) == 1 })
 		valid.Store(false)
 		f.drop()
 		waitUntil(t, "the session is down", func() bool { return !d.Sessions()[0].Up && strings.Contains(d.Sessions()[0].Reason, "lease") })
 		valid.Store(true)
 		opens := f.count(plan.Pin, bgp.BGP_MSG_OPEN)
-		time.Sleep(retryEvery + 100*time.Millisecond) // a valid lease alone is not enough
+		time.Sleep(200 * time.Millisecond) // a valid lease alone is not enough
 		if n := f.count(plan.Pin, bgp.BGP_MSG_OPEN); n != opens {
 			t.Error("the driver came back before anybody said what is desired")
 		}
@@ -235,6 +243,7 @@ func TestNothingIsSaidWithoutAPermit(t *testing.T) {
 		cfg.OrphanAfter = 200 * time.Millisecond
 		d := start(t, cfg, lease)
 		prime(t, d, r)
+		waitUntil(t, "the pin is there", func() bool { return len(f.routes()) == 1 })
 		valid.Store(false)
 		waitUntil(t, "the orphaned pin is withdrawn", func() bool { return len(f.routes()) == 0 })
 		if n := f.count(plan.Pin, bgp.BGP_MSG_NOTIFICATION); n != 0 {

@@ -21,7 +21,7 @@ import (
 
 const (
 	dialTimeout  = 2 * time.Second // below start_wait, so that the first reconcile can already say why
-	retryEvery   = time.Second
+	retryEvery   = time.Second     // FRR refuses connections for about as long after the end of a session
 	writeTimeout = 5 * time.Second // to the leaf's socket: a full send buffer for so long is a dead leaf
 )
 
@@ -37,6 +37,7 @@ type session struct {
 	breaker  *breaker
 	speaker  *speaker
 	log      *slog.Logger
+	retry    time.Duration
 
 	// held is what the speaker holds. It is guarded by its own lock, which is taken before mu and held over calls of the
 	// speaker, never while waiting for the wire.
@@ -55,13 +56,14 @@ type session struct {
 	out      table
 	feed     table
 	leafCaps openCaps
-	keep     bool  // closing: no NOTIFICATION reaches the leaf
-	cutting  error // why we close it ourselves
+	heard    [2]bool // a KEEPALIVE from the speaker and from the leaf: each accepts the other's OPEN
+	keep     bool    // closing: no NOTIFICATION reaches the leaf
+	cutting  error   // why we close it ourselves
 }
 
 func newSession(cfg *Config, leaf Leaf, kind plan.Kind, password string, g *guard, b *breaker, sp *speaker, log *slog.Logger) *session {
 	return &session{
-		leaf: leaf, kind: kind, cfg: cfg, password: password, guard: g, breaker: b, speaker: sp,
+		leaf: leaf, kind: kind, cfg: cfg, password: password, guard: g, breaker: b, speaker: sp, retry: retryEvery,
 		log: log.With("leaf", leaf.Name, "session", string(kind)), held: map[netip.Prefix]plan.Route{},
 		changed: make(chan struct{}), out: table{}, feed: table{}, why: errors.New("it has not been up yet"), since: time.Now(),
 	}
@@ -86,7 +88,7 @@ func (s *session) run(ctx context.Context) {
 		s.down(ctx, err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(retryEvery):
+		case <-time.After(s.retry):
 		}
 	}
 }
@@ -108,7 +110,9 @@ func (s *session) once(ctx context.Context) error {
 	}
 	defer local.Close()
 
-	s.update(func() { s.conn, s.cutting, s.out, s.feed, s.replayed = leaf, nil, table{}, table{}, false })
+	s.update(func() {
+		s.conn, s.cutting, s.out, s.feed, s.replayed, s.heard = leaf, nil, table{}, table{}, false, [2]bool{}
+	})
 	stop := context.AfterFunc(ctx, func() { leaf.Close(); local.Close() })
 	defer stop()
 
@@ -161,6 +165,8 @@ func (s *session) relayOut(local, leaf net.Conn) error {
 		switch messageType(msg) {
 		case bgp.BGP_MSG_OPEN:
 			err = s.guard.check()
+		case bgp.BGP_MSG_KEEPALIVE:
+			s.keepalive(0)
 		case bgp.BGP_MSG_UPDATE:
 			if u, err = parseUpdate(msg, s.caps().addPath&bgp.BGP_ADD_PATH_RECEIVE != 0 && s.kind == plan.Weights); err != nil {
 				return fmt.Errorf("read an UPDATE of the embedded speaker: %w", err)
@@ -209,7 +215,7 @@ func (s *session) relayIn(leaf, local net.Conn) error {
 			}
 			s.update(func() { s.leafCaps = caps })
 		case bgp.BGP_MSG_KEEPALIVE:
-			s.setUp()
+			s.keepalive(1)
 		case bgp.BGP_MSG_UPDATE:
 			if s.kind == plan.Weights {
 				// An UPDATE that cannot be read is left to the speaker, which resets the session by the rules of RFC 7606.
@@ -380,10 +386,12 @@ func (s *session) cut(why error) {
 	}
 }
 
-func (s *session) setUp() {
+// keepalive notes that one side, 0 the speaker and 1 the leaf, has sent a KEEPALIVE. When both have, the session is up.
+func (s *session) keepalive(side int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.up {
+	s.heard[side] = true
+	if !s.up && s.heard[0] && s.heard[1] {
 		s.up, s.wasUp, s.purged, s.since, s.why = true, true, false, time.Now(), nil
 		s.log.Info("session is up", "graceful_restart", s.leafCaps.restart && s.kind == plan.Pin)
 		s.notify()
