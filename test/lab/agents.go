@@ -86,13 +86,13 @@ func (l *Lab) StartSNMP(ctx context.Context, place string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	// snmpd caches the interface table 3 s: a poll each second would see stairs. nsCacheTimeout of ifTable := 1 s.
+	// snmpd caches the interface table 3 s: a poll each second would see stairs. nsCacheTimeout of ifTable := 0, read at each poll.
 	err = waitFor(ctx, 10*time.Second, func() error {
 		if _, err := os.Stat(l.agentX(place)); err != nil {
 			return err
 		}
 		_, err := runHost(ctx, "", "ip", "netns", "exec", l.Namespace(place), "env", "MIBS=", "snmpset", "-v2c", "-c", snmpRWCommunity, "-t", "0.5", "-r", "0",
-			"127.0.0.1", "1.3.6.1.4.1.8072.1.5.3.1.2.1.3.6.1.2.1.2.2", "i", "1")
+			"127.0.0.1", "1.3.6.1.4.1.8072.1.5.3.1.2.1.3.6.1.2.1.2.2", "i", "0")
 		return err
 	})
 	if err != nil {
