@@ -54,7 +54,7 @@ var errTooMany = errors.New("the agent's table does not end")
 // Bounds of a walk. 60 variables of counters fit into one Ethernet frame.
 const (
 	varbindsPerRequest = 60
-	maxVarbinds        = 1 << 20 // of one walk: 65,536 ports with 16 columns
+	maxVarbinds        = 1 << 18 // of one walk: more than 20,000 ports with 12 columns
 )
 
 // walk reads whole columns of a table side by side, so that a row is read at one moment or nearly so, and calls visit
