@@ -18,7 +18,25 @@ import (
 
 // library is the client made of gosnmp. It is not safe for two goroutines, and neither are the security parameters
 // that it keeps a pointer to: each client has its own of both.
-type library struct{ snmp *gosnmp.GoSNMP }
+type library struct {
+	snmp *gosnmp.GoSNMP
+	tap  *tap // nil for v2c
+}
+
+// tap keeps the last packet that came in: the library throws away an agent's unauthenticated report, which is how an
+// agent says that it refuses the credentials.
+type tap struct {
+	net.Conn
+	last []byte
+}
+
+func (t *tap) Read(b []byte) (int, error) {
+	n, err := t.Conn.Read(b)
+	if n > 0 {
+		t.last = append(t.last[:0], b[:n]...)
+	}
+	return n, err
+}
 
 var authProtocols = map[string]gosnmp.SnmpV3AuthProtocol{
 	"md5": gosnmp.MD5, "sha": gosnmp.SHA, "sha224": gosnmp.SHA224, "sha256": gosnmp.SHA256, "sha384": gosnmp.SHA384, "sha512": gosnmp.SHA512,
@@ -61,19 +79,52 @@ func dial(endpoint string, c config.Credentials, timeout time.Duration, retries 
 	if err := g.Connect(); err != nil {
 		return nil, fmt.Errorf("open a socket to %s: %w", endpoint, err)
 	}
-	return &library{g}, nil
+	if c.Version != config.V3 {
+		return &library{snmp: g}, nil
+	}
+	t := &tap{Conn: g.Conn}
+	g.Conn = t
+	return &library{g, t}, nil
 }
 
 func (l *library) close() error { return l.snmp.Close() }
 
 func (l *library) get(ctx context.Context, oids []oid) ([]varbind, error) {
 	l.snmp.Context = ctx
-	return answer(l.snmp.Get(names(oids)))
+	p, err := l.snmp.Get(names(oids))
+	return answer(p, l.refusal(err))
 }
 
 func (l *library) getBulk(ctx context.Context, oids []oid, repetitions int) ([]varbind, error) {
 	l.snmp.Context = ctx
-	return answer(l.snmp.GetBulk(names(oids), 0, uint32(repetitions))) //nolint:gosec // at most varbindsPerRequest
+	p, err := l.snmp.GetBulk(names(oids), 0, uint32(repetitions)) //nolint:gosec // at most varbindsPerRequest
+	return answer(p, l.refusal(err))
+}
+
+// reports are the counters of SNMP-USER-BASED-SM-MIB (RFC 3414) that a report carries, and the library's errors for
+// them.
+var reports = map[string]error{
+	".1.3.6.1.6.3.15.1.1.1.0": gosnmp.ErrUnknownSecurityLevel,
+	".1.3.6.1.6.3.15.1.1.3.0": gosnmp.ErrUnknownUsername,
+	".1.3.6.1.6.3.15.1.1.5.0": gosnmp.ErrWrongDigest,
+	".1.3.6.1.6.3.15.1.1.6.0": gosnmp.ErrDecryption,
+}
+
+// refusal adds to an error what the agent said last in clear. Anybody could have sent that: it serves the message only.
+func (l *library) refusal(err error) error {
+	if err == nil || l.tap == nil || len(l.tap.last) == 0 {
+		return err
+	}
+	reader := &gosnmp.GoSNMP{Version: gosnmp.Version3, SecurityModel: gosnmp.UserSecurityModel, MsgFlags: gosnmp.NoAuthNoPriv,
+		SecurityParameters: &gosnmp.UsmSecurityParameters{UserName: "reader"}}
+	p, decodeErr := reader.SnmpDecodePacket(l.tap.last)
+	if decodeErr != nil || p.PDUType != gosnmp.Report || len(p.Variables) != 1 {
+		return err
+	}
+	if meaning := reports[p.Variables[0].Name]; meaning != nil && !errors.Is(err, meaning) {
+		return fmt.Errorf("%w (%w)", meaning, err)
+	}
+	return err
 }
 
 func names(oids []oid) []string {
@@ -149,7 +200,7 @@ func explain(err error) error {
 	case errors.Is(err, gosnmp.ErrUnknownSecurityLevel):
 		return fmt.Errorf("credentials refused: the agent wants another security level: %w", err)
 	case errors.Is(err, gosnmp.ErrMaxRetriesExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network):
-		return fmt.Errorf("%w: the agent is unreachable or stopped, or it does not accept the community or user (agents do not say so): %w", errNoAnswer, err)
+		return fmt.Errorf("%w: the agent is unreachable or stopped, or it drops what it cannot read (a wrong community, a wrong privacy passphrase): %w", errNoAnswer, err)
 	}
 	return err
 }
