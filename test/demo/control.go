@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/actuator/api"
 	"github.com/trainyard/trainyard/actuator/flow"
 	"github.com/trainyard/trainyard/actuator/policy"
 	"github.com/trainyard/trainyard/deploy/monitoring"
@@ -187,23 +188,9 @@ func (c *control) use(ctx context.Context, fabric string) map[string]float64 {
 
 // incidents asks the actuator for all its incidents with their stories.
 func (c *control) incidents(ctx context.Context) ([]flow.View, error) {
-	var list struct {
-		Incidents []struct {
-			ID string `json:"id"`
-		} `json:"incidents"`
-	}
-	if err := c.get(ctx, c.actuator+"/api/v1alpha1/incidents", &list); err != nil {
-		return nil, err
-	}
-	var views []flow.View
-	for _, i := range list.Incidents {
-		var v flow.View
-		if err := c.get(ctx, c.actuator+"/api/v1alpha1/incidents/"+i.ID, &v); err != nil {
-			return nil, err
-		}
-		views = append(views, v)
-	}
-	return views, nil
+	var list api.Incidents
+	err := c.get(ctx, c.actuator+api.Prefix+"/incidents", &list)
+	return list.Incidents, err
 }
 
 // explain runs the command-line tool, as a person would.

@@ -6,11 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
+	"github.com/trainyard/trainyard/actuator/act"
+	"github.com/trainyard/trainyard/actuator/app"
+	"github.com/trainyard/trainyard/actuator/config"
 	"github.com/trainyard/trainyard/test/sim"
 )
 
@@ -21,10 +27,14 @@ type simulated struct {
 	stop  context.CancelFunc
 }
 
+// agentCache is how old the plant's switch counters get. A switch that streams its counters (gNMI) is like this; one that is
+// polled over SNMP is often thirty times slower, and needs the longer windows of the production profile.
+const agentCache = 200 * time.Millisecond
+
 // newSimulated starts a plant in real time.
 func newSimulated(ctx context.Context, dir string) *simulated {
 	ctx, stop := context.WithCancel(ctx)
-	y := &simulated{plant: sim.New(sim.Config{}), stop: stop, processes: processes{dir: dir}}
+	y := &simulated{plant: sim.New(sim.Config{AgentCache: agentCache}), stop: stop, processes: processes{dir: dir}}
 	go y.plant.Run(ctx)
 	return y
 }
@@ -79,8 +89,39 @@ func (y *simulated) Exporters(ctx context.Context) (nodes, fabric []string, err 
 	return []string{t.Nodes}, []string{t.Fabric}, err
 }
 
-func (y *simulated) Actuator(context.Context, actuatorSetup) error {
-	return errors.New("not wired yet")
+// Actuator runs the real actuator in this process, since its driver writes into the plant's memory.
+func (y *simulated) Actuator(ctx context.Context, c actuatorSetup) error {
+	path, err := c.write(c.yaml(y.Fabric()))
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(y.dir, "actuator.log"))
+	if err != nil {
+		return fmt.Errorf("open the actuator's log: %w", err)
+	}
+	a, err := app.New(cfg, app.Options{
+		Driver:  func(act.Permit, *slog.Logger) (act.Driver, error) { return y.plant.Driver(), nil },
+		Logger:  slog.New(slog.NewTextHandler(log, nil)),
+		Version: "demo",
+	})
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := a.Run(ctx); err != nil {
+			fmt.Fprintln(log, err)
+		}
+		_ = log.Close()
+	}()
+	y.atEnd(func() { stop(); <-done })
+	return nil
 }
 
 func (y *simulated) Client() *http.Client { return &http.Client{Timeout: 10 * time.Second} }

@@ -43,16 +43,21 @@ func (p *processes) Run(ctx context.Context, name string, argv ...string) error 
 		_ = cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-done:
-		case <-time.After(3 * time.Second):
+		case <-time.After(stopGrace):
 			_ = cmd.Process.Kill()
 			<-done
 		}
 	})
 	context.AfterFunc(ctx, stop)
-	p.mu.Lock()
-	p.stops = append(p.stops, stop)
-	p.mu.Unlock()
+	p.atEnd(stop)
 	return nil
+}
+
+// atEnd has something done by stopAll.
+func (p *processes) atEnd(stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stops = append(p.stops, stop)
 }
 
 // stopAll ends everything in reverse order.

@@ -97,6 +97,9 @@ func (r *run) watch(ctx context.Context, until time.Time, enough func() bool) er
 		r.looks = append(r.looks, l)
 		if len(l.Routes) > 0 && r.res.Route.IsZero() {
 			r.res.Route = l.At
+			if !l.FirstRoute.IsZero() {
+				r.res.Route = l.FirstRoute
+			}
 			r.say.event("ROUTE in the switch: %s", l.Routes[0])
 		}
 		if err := r.listen(ctx); err != nil {

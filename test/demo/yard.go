@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/trainyard/trainyard/actuator/policy"
 )
 
 // yard is the fabric that a run takes place on: the lab of network namespaces, or the simulated plant. The control side
@@ -39,15 +37,6 @@ type yard interface {
 	Close() error
 }
 
-// actuatorSetup is what a yard needs to know to start the actuator.
-type actuatorSetup struct {
-	Dir          string // journal, policy file, log
-	Listen       string
-	Prometheus   string // base URLs
-	Alertmanager string
-	Mode         policy.Mode
-}
-
 // The jobs of the demo: two rings of four nodes each over both pods.
 const (
 	jobA = "job-a"
@@ -68,6 +57,7 @@ type look struct {
 	Longest     time.Duration // longest gap of any stream since ResetGaps
 	Retransmits float64
 	Resets      float64
-	Routes      []string // host routes that stand in the switches
-	Writes      int      // changes of host routes that switches have seen
+	Routes      []string  // host routes that stand in the switches
+	FirstRoute  time.Time // when the first one came, where that is known better than by looking
+	Writes      int       // changes of host routes that switches have seen
 }
