@@ -206,7 +206,11 @@ func register(a huma.API, o Options) {
 				Withdraw bool `json:"withdraw,omitempty" doc:"also withdraw every route"`
 			}
 		}) (*answer[Done], error) {
-			return done(ctx, y.Stop(ctx, in.Body.Withdraw, actor(ctx)))
+			err := y.Stop(ctx, in.Body.Withdraw, actor(ctx))
+			if err != nil && in.Body.Withdraw {
+				err = fmt.Errorf("%w; the routes are taken back all the same, the stop does not last", err)
+			}
+			return done(ctx, err)
 		})
 
 	resume := post("resume", "/stop", "Lift a stop")
@@ -236,10 +240,16 @@ func find(y Yard, id string) (flow.View, error) {
 	return v, nil
 }
 
-// done answers once the event is journalled. If it could not be, nothing has happened, and the caller may try again.
+// ErrConflict is wrapped by a Yard's error if the incident is not in a state for what was asked.
+var ErrConflict = errors.New("not possible in this state")
+
+// done answers once the event is journalled. If it could not be, the caller may try again.
 func done(ctx context.Context, err error) (*answer[Done], error) {
-	if err != nil {
-		return nil, huma.Error503ServiceUnavailable("not journalled, nothing has happened: " + err.Error())
+	switch {
+	case errors.Is(err, ErrConflict):
+		return nil, huma.Error409Conflict(err.Error())
+	case err != nil:
+		return nil, huma.Error503ServiceUnavailable("not journalled: " + err.Error())
 	}
 	return &answer[Done]{Done{actor(ctx)}}, nil
 }

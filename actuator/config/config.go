@@ -49,8 +49,15 @@ type Config struct {
 	PoliciesFile string        `yaml:"policies_file"`
 	StopFile     string        `yaml:"stop_file"` // while it exists, no new step is taken
 	Lease        time.Duration `yaml:"lease"`     // a controller that slept longer writes nothing (field rule 2)
+	Timers       Timers        `yaml:"timers"`
 	Driver       Driver        `yaml:"driver"`
 	Log          Log           `yaml:"log"`
+}
+
+// Timers say how often the actuator looks at the world.
+type Timers struct {
+	Observe   time.Duration `yaml:"observe"`   // pictures for verification, holding and follow-up
+	Reconcile time.Duration `yaml:"reconcile"` // read-backs of the routes in force
 }
 
 // Web says who may talk to the actuator.
@@ -79,13 +86,15 @@ func Default(p Profile) Config {
 		Prometheus: prom.DefaultConfig(), Alertmanager: am.DefaultConfig(),
 		JournalDir: "/var/lib/trainyard/journal", PoliciesFile: "/etc/trainyard/policies.yaml", StopFile: "/var/lib/trainyard/stop",
 		Lease:  10 * time.Second,
+		Timers: Timers{Observe: 15 * time.Second, Reconcile: 5 * time.Second},
 		Driver: Driver{Kind: None, BGP: bgp.Default()},
 		Log:    Log{Level: "info", Format: "text"},
 	}
 	if p == Lab {
 		c.Prometheus = prom.LabConfig()
-		c.Alertmanager.Every = 5 * time.Second
+		c.Alertmanager.Every, c.Alertmanager.Settle = 2*time.Second, 15*time.Second
 		c.Lease = 3 * time.Second
+		c.Timers = Timers{Observe: 250 * time.Millisecond, Reconcile: time.Second}
 	}
 	return c
 }
@@ -171,6 +180,14 @@ func (c Config) Validate() error {
 	}
 	if c.Lease < time.Second || c.Lease > 5*time.Minute {
 		bad("lease", "%s is outside 1s..5m", c.Lease)
+	}
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{{"timers.observe", c.Timers.Observe}, {"timers.reconcile", c.Timers.Reconcile}} {
+		if d.value < 50*time.Millisecond || d.value > 5*time.Minute {
+			bad(d.key, "%s is outside 50ms..5m", d.value)
+		}
 	}
 	switch c.Driver.Kind {
 	case None:

@@ -140,7 +140,7 @@ func TestErrors(t *testing.T) {
 		{server, []string{"shadow", "--since", "-1h"}, 2, "want a positive duration"},
 		{server, []string{"incdents"}, 2, `unknown command "incdents" for "trainyard"`},
 		{server, []string{"--nope"}, 2, "unknown flag: --nope"},
-		{serve(t, broken, nil), []string{"stop"}, 5, "SERVER: not journalled, nothing has happened: append to journal: no space left on device (status 503)"},
+		{serve(t, broken, nil), []string{"stop"}, 5, "SERVER: not journalled: append to journal: no space left on device (status 503)"},
 		{"http://127.0.0.1:1", []string{"incidents"}, 5, "no answer from the actuator at SERVER: dial tcp 127.0.0.1:1: connect: connection refused"},
 		{"ftp://x", []string{"incidents"}, 2, `--server "SERVER": want http://host:port or https://host:port`},
 		{html.URL, []string{"incidents"}, 1, "answer of SERVER is not what an actuator says"},

@@ -27,11 +27,14 @@ type Config struct {
 	Filter    []string      `yaml:"filter"`     // matchers such as alertname="FabricLinkCongested"
 	Every     time.Duration `yaml:"every"`
 	Timeout   time.Duration `yaml:"timeout"`
+	// Settle is how long after its start Alertmanager is not believed: it begins with no alerts at all and hears of
+	// those that fire one by one, at the latest when Prometheus sends them again (1 m by default).
+	Settle time.Duration `yaml:"settle"`
 }
 
 // DefaultConfig polls a local Alertmanager every 30 s: the poll is the safety net, the webhook is the fast way.
 func DefaultConfig() Config {
-	return Config{URL: "http://127.0.0.1:9093", Every: 30 * time.Second, Timeout: 5 * time.Second}
+	return Config{URL: "http://127.0.0.1:9093", Every: 30 * time.Second, Timeout: 5 * time.Second, Settle: 2 * time.Minute}
 }
 
 // Validate names each wrong key with what is wrong with it.
@@ -59,8 +62,14 @@ func (c Config) Validate() error {
 	if c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute {
 		errs = append(errs, fmt.Errorf("timeout: %s is outside 100ms..1m", c.Timeout))
 	}
+	if c.Settle < 0 || c.Settle > time.Hour {
+		errs = append(errs, fmt.Errorf("settle: %s is outside 0s..1h", c.Settle))
+	}
 	return errors.Join(errs...)
 }
+
+// ErrYoung says that Alertmanager has not run long enough to know of every alert that fires.
+var ErrYoung = errors.New("it started a short time ago and may not know of every alert yet")
 
 // Alert is one alert as Alertmanager holds it. Only firing alerts are listed; one that has vanished has resolved or
 // was lost, which only the caller can tell.
@@ -117,7 +126,7 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // Alerts lists what Alertmanager holds now, suppressed alerts included. One alert that cannot be read fails the whole
-// list: a poll that misses one would look like a resolve.
+// list: a poll that misses one would look like a resolve. So does an Alertmanager that is too young (ErrYoung).
 func (c *Client) Alerts(ctx context.Context) ([]Alert, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -133,15 +142,42 @@ func (c *Client) alerts(ctx context.Context) ([]Alert, error) {
 	if c.cfg.Receiver != "" {
 		values.Set("receiver", c.cfg.Receiver)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.cfg.URL, "/")+"/api/v2/alerts?"+values.Encode(), nil)
+	body, _, err := c.get(ctx, "/api/v2/alerts?"+values.Encode())
 	if err != nil {
 		return nil, err
+	}
+	alerts, err := decode(body)
+	if err != nil || c.cfg.Settle == 0 {
+		return alerts, err
+	}
+	// Asked after the list: one that restarted in between is young, too.
+	body, date, err := c.get(ctx, "/api/v2/status")
+	if err != nil {
+		return nil, err
+	}
+	var status struct {
+		Uptime time.Time `json:"uptime"` // when it started, in spite of the name
+	}
+	if err := json.Unmarshal(body, &status); err != nil || status.Uptime.IsZero() {
+		return nil, errors.Join(errors.New("decode status: no start time"), err)
+	}
+	if age := date.Sub(status.Uptime); age < c.cfg.Settle { // both by its own clock
+		return nil, fmt.Errorf("%w (%s ago, believed after %s)", ErrYoung, age.Round(time.Second), c.cfg.Settle)
+	}
+	return alerts, nil
+}
+
+// get reads one resource, and the server's own time.
+func (c *Client) get(ctx context.Context, path string) ([]byte, time.Time, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.cfg.URL, "/")+path, nil)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
 	req.Header.Set("Accept", "application/json")
 	if c.cfg.TokenFile != "" {
 		b, err := os.ReadFile(c.cfg.TokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("read token file: %w", err)
+			return nil, time.Time{}, fmt.Errorf("read token file: %w", err)
 		}
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(b)))
 	}
@@ -152,19 +188,23 @@ func (c *Client) alerts(ctx context.Context) ([]Alert, error) {
 		if errors.As(err, &ue) {
 			err = ue.Err
 		}
-		return nil, err
+		return nil, time.Time{}, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read answer: %w", err)
+		return nil, time.Time{}, fmt.Errorf("read answer: %w", err)
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("answer is longer than %d MiB", maxAnswer>>20)
+		return nil, time.Time{}, fmt.Errorf("answer is longer than %d MiB", maxAnswer>>20)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("status %d: %.200q", resp.StatusCode, body)
+		return nil, time.Time{}, fmt.Errorf("status %d: %.200q", resp.StatusCode, body)
 	}
-	return decode(body)
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		date = time.Time{} // then it counts as young
+	}
+	return body, date, nil
 }
 
 // wire is an alert on the wire (Alertmanager's api/v2/openapi.yaml, gettableAlert). Members that newer servers add

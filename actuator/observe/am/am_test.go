@@ -4,6 +4,7 @@ package am_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -31,7 +32,7 @@ func client(t *testing.T, h http.HandlerFunc, edit func(*am.Config)) *am.Client 
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	cfg := am.DefaultConfig()
-	cfg.URL = srv.URL
+	cfg.URL, cfg.Settle = srv.URL, 0
 	if edit != nil {
 		edit(&cfg)
 	}
@@ -106,6 +107,25 @@ func TestUnreachable(t *testing.T) {
 	c = client(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(c *am.Config) { c.Timeout = 100 * time.Millisecond })
 	if _, err := c.Alerts(context.Background()); err == nil || !strings.Contains(err.Error(), "deadline exceeded") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestYoung: an Alertmanager that has just started knows of no alert, which must not look as if all had resolved.
+func TestYoung(t *testing.T) {
+	started := time.Now().Add(-time.Minute)
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v2/status" {
+			fmt.Fprintf(w, `{"uptime":%q,"cluster":{"status":"ready"}}`, started.Format(time.RFC3339Nano))
+			return
+		}
+		fmt.Fprint(w, "[]")
+	}, func(c *am.Config) { c.Settle = 2 * time.Minute })
+	if _, err := c.Alerts(context.Background()); !errors.Is(err, am.ErrYoung) {
+		t.Errorf("error %v", err)
+	}
+	started = started.Add(-2 * time.Minute)
+	if alerts, err := c.Alerts(context.Background()); err != nil || alerts == nil || len(alerts) != 0 {
+		t.Errorf("%v, error %v", alerts, err)
 	}
 }
 

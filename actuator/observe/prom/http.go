@@ -95,7 +95,7 @@ func (c *client) get(ctx context.Context, token string, values url.Values) ([]by
 		}
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
