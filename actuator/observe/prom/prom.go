@@ -13,8 +13,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,8 +108,9 @@ func New(cfg Config) (*Observer, error) {
 	return &Observer{cfg: cfg, client: newClient(cfg.URL)}, nil
 }
 
-// Observe reads the yard at Prometheus' present time. The error says that nothing can be known: Prometheus does
-// not answer, or not a single query succeeded. A single query that failed is a Problem of the snapshot instead.
+// Observe reads the yard at Prometheus' present time. A query that gets no answer is an error, not a picture with a
+// hole: half a topology would make a target look unknown, while a moment later the same question may be answered. What
+// Prometheus does answer, but has not got, is a Problem of the snapshot.
 func (o *Observer) Observe(ctx context.Context) (fleet.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
@@ -132,7 +135,6 @@ func (o *Observer) ask(ctx context.Context) (Results, error) {
 	var (
 		mu   sync.Mutex
 		wg   sync.WaitGroup
-		last error
 		gate = make(chan struct{}, concurrent)
 	)
 	for _, q := range queries {
@@ -143,7 +145,7 @@ func (o *Observer) ask(ctx context.Context) (Results, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				results.Failures[q.name], last = err.Error(), err
+				results.Failures[q.name] = err.Error()
 				return
 			}
 			results.Vectors[q.name] = samples
@@ -153,8 +155,9 @@ func (o *Observer) ask(ctx context.Context) (Results, error) {
 		})
 	}
 	wg.Wait()
-	if len(results.Failures) == len(queries) {
-		return Results{}, last
+	if n := len(results.Failures); n > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(results.Failures)))
+		return Results{}, fmt.Errorf("%d of %d queries failed, the first (%s): %s", n, len(queries), first, results.Failures[first])
 	}
 	return results, nil
 }

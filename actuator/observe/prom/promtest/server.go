@@ -25,6 +25,9 @@ type Server struct {
 	asked map[string]prom.Query
 	now   func() time.Time
 	last  time.Time
+
+	answers    map[prom.Query][]prom.Sample
+	answeredAt string
 }
 
 // Serve starts a server for observers with this configuration (its URL is filled in by Config). It ends with the test.
@@ -48,6 +51,7 @@ func (s *Server) Change(f func(*Yard)) {
 		s.last = now
 	}
 	f(s.yard)
+	s.answeredAt = ""
 }
 
 // Fail makes every request go to h; nil heals the server.
@@ -93,8 +97,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		Metric map[string]string `json:"metric"`
 		Value  [2]any            `json:"value"`
 	}
+	if at := r.FormValue("time"); at != s.answeredAt { // a snapshot asks for one time only
+		s.answers, s.answeredAt = s.yard.Vectors(), at
+	}
 	out := []series{}
-	for _, x := range s.yard.Vectors()[q] {
+	for _, x := range s.answers[q] {
 		out = append(out, series{x.Labels, point(time.UnixMilli(int64(seconds*1000+0.5)), x.Value)})
 	}
 	reply(w, "vector", out)
