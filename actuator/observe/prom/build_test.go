@@ -264,6 +264,39 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestPassedOver: what is no part of the training fabric is no problem either.
+func TestPassedOver(t *testing.T) {
+	add := func(labels ...string) func(map[prom.Query][]prom.Sample) {
+		return func(v map[prom.Query][]prom.Sample) {
+			m := map[string]string{"fabric": "lab", "switch": "l1", "port": "e9", "link": "lab/l1:e9"}
+			for i := 0; i < len(labels); i += 2 {
+				m[labels[i]] = labels[i+1]
+			}
+			v[prom.LinkInfo] = append(v[prom.LinkInfo], prom.Sample{Labels: m, Value: 1})
+		}
+	}
+	for name, edit := range map[string]func(map[prom.Query][]prom.Sample){
+		"a stranger":             add("peer", "storage7", "peer_port", "eth0"),
+		"a leaf beside the leaf": add("peer_kind", "switch", "peer", "l2", "peer_port", "e9", "peer_link", "lab/l2:e9"),
+		"a NIC without rail": func(v map[prom.Query][]prom.Sample) {
+			v[prom.NICInfo] = append(v[prom.NICInfo], prom.Sample{Labels: map[string]string{"fabric": "lab", "node": "n1", "device": "mgmt", "address": "10.255.0.11"}, Value: 1})
+		},
+		"a job on another fabric": func(v map[prom.Query][]prom.Sample) {
+			v[prom.JobInfo] = append(v[prom.JobInfo], prom.Sample{Labels: map[string]string{"job_id": "x", "ranks": "2"}, Value: 1})
+		},
+		"another fabric altogether": func(v map[prom.Query][]prom.Sample) {
+			v[prom.SwitchInfo] = append(v[prom.SwitchInfo], prom.Sample{Labels: map[string]string{"fabric": "other", "switch": "s1", "tier": "1"}, Value: 1})
+		},
+	} {
+		if s := build(t, edit); len(s.Problems) != 0 || len(s.Fabric.Links) != 48 || len(s.Fabric.NICs) != 16 || len(s.Jobs) != 2 {
+			t.Errorf("%s: %d links, problems %q", name, len(s.Fabric.Links), s.Problems)
+		}
+	}
+	if s := build(t, add("peer", "s1", "peer_port", "lf9")); !slices.Contains(s.Problems, `link lab/l1:e9: its peer "s1" port "lf9" is not exactly one object of the inventory; refused`) {
+		t.Errorf("a doubtful link to a switch of ours is no problem: %q", s.Problems)
+	}
+}
+
 // TestFabricIsFound: without a configured fabric there must be exactly one.
 func TestFabricIsFound(t *testing.T) {
 	y := promtest.Collision()

@@ -141,8 +141,12 @@ func (b *builder) link(x Sample) (topo.Link, string, bool) {
 		b.problem("link %s: calls itself %q; refused", from, clip(l["link"]))
 		return topo.Link{}, "", false
 	}
-	if l["peer_link"] == "" && l["direction"] != string(topo.Up) && l["direction"] != string(topo.Down) {
+	_, switchPeer := b.s.Fabric.Switches[l["peer"]]
+	switch {
+	case l["peer_link"] == "" && !switchPeer && l["direction"] == "":
 		return topo.Link{}, "", false // storage, a management switch: nothing that the inventory or a job speaks of
+	case l["peer_link"] != "" && l["peer_kind"] == "switch" && l["direction"] == "":
+		return topo.Link{}, "", false // between switches of one tier: no path goes up or down by it
 	}
 	to, err := ident.ParsePort(l["peer_link"])
 	if err != nil {
