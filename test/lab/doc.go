@@ -16,6 +16,7 @@
 //	l.Routes("l1"), l.RouteEvents("l1")                      // what the kernel has, and every change of it
 //	l.SetRoute("l1", prefix, nexthop), l.DelRoute(...)       // a hand-moved route, metric 0
 //	l.PickSourcePort(ctx, "tcp", src, dst, dport, "s1", nil) // a source port that ECMP hashes onto that spine
+//	l.Uplink(ctx, "tcp", src, sport, dst, dport)             // the port by which the source's leaf forwards that flow
 //	l.CutLink("s1", "l3"), l.RestoreLink("s1", "l3"), l.FlapLink(ctx, "s1", "l3", n, every)
 //	l.SetRate("l1", "sp1", mbit)                             // a slower link, from one side
 //	l.Drops("l1", "sp1"), l.PortCounters("l1", "sp1"), l.NetSNMP("n1")

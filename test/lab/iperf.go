@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"time"
 )
@@ -22,26 +23,33 @@ type IperfResult struct {
 	Version       string
 }
 
-// Iperf3 runs one TCP stream between two hosts on one rail and waits for its end: a witness that shares no code with
-// our own generators. sourcePort 0 leaves the choice to the kernel.
-func (l *Lab) Iperf3(ctx context.Context, from, to string, rail, port, sourcePort int, d time.Duration) (IperfResult, error) {
-	src, ok1 := l.Host(from)
-	dst, ok2 := l.Host(to)
+// Iperf describes one iperf3 TCP stream between two NICs of the lab.
+type Iperf struct {
+	From, To   netip.Addr
+	Port       int
+	SourcePort int // of the data connection; 0 leaves the choice to the kernel
+	Duration   time.Duration
+}
+
+// Iperf3 runs one stream and waits for its end: a witness that shares no code with our own generators.
+func (l *Lab) Iperf3(ctx context.Context, s Iperf) (IperfResult, error) {
+	src, ok1 := l.NIC(s.From)
+	dst, ok2 := l.NIC(s.To)
 	if !ok1 || !ok2 {
-		return IperfResult{}, fmt.Errorf("iperf3 %s -> %s: no such hosts", from, to)
+		return IperfResult{}, fmt.Errorf("iperf3 %s -> %s: no such NICs", s.From, s.To)
 	}
-	target := dst.NICs[rail].Addr.String()
-	server, err := l.Start(to, Command{Argv: []string{"iperf3", "-s", "-1", "-B", target, "-p", strconv.Itoa(port)}})
+	from, to := src.Host, dst.Host
+	server, err := l.Start(to, Command{Argv: []string{"iperf3", "-s", "-1", "-B", s.To.String(), "-p", strconv.Itoa(s.Port)}})
 	if err != nil {
 		return IperfResult{}, err
 	}
 	defer server.Kill()
 	argv := []string{
-		"iperf3", "-J", "-C", "cubic", "-c", target, "-B", src.NICs[rail].Addr.String(), "-p", strconv.Itoa(port),
-		"-t", strconv.FormatFloat(max(1, d.Seconds()), 'f', 0, 64), "--connect-timeout", "3000",
+		"iperf3", "-J", "-C", "cubic", "-c", s.To.String(), "-B", s.From.String(), "-p", strconv.Itoa(s.Port),
+		"-t", strconv.FormatFloat(max(1, s.Duration.Seconds()), 'f', 0, 64), "--connect-timeout", "3000",
 	}
-	if sourcePort != 0 {
-		argv = append(argv, "--cport", strconv.Itoa(sourcePort))
+	if s.SourcePort != 0 {
+		argv = append(argv, "--cport", strconv.Itoa(s.SourcePort))
 	}
 	var res IperfResult
 	// The server may not listen yet; iperf3 itself does not try again.

@@ -229,31 +229,60 @@ func toRoute(r netlink.Route, names map[int]string) Route {
 // "tcp" or "udp". It asks the leaf's own kernel, so it is right for whatever hash, seed and routes there are. Ports in
 // avoid are passed over.
 func (l *Lab) PickSourcePort(ctx context.Context, proto string, src, dst netip.Addr, dport int, spine string, avoid map[int]bool) (int, error) {
-	nic, ok := l.NIC(src)
-	if !ok {
-		return 0, fmt.Errorf("pick a source port: %s is no host of the lab", src)
+	if !src.Is4() || !dst.Is4() {
+		return 0, fmt.Errorf("pick a source port: %s and %s must be IPv4", src, dst)
 	}
 	const tries = 64
 	first := 20000 + (dport*7+int(src.As4()[2])*131)%9000
-	var batch strings.Builder
-	for i := range tries {
-		fmt.Fprintf(&batch, "route get %s from %s iif %s ipproto %s sport %d dport %d\n", dst, src, nic.LeafPort, proto, first+i, dport)
+	ports := make([]int, tries)
+	for i := range ports {
+		ports[i] = first + i
 	}
-	out, err := runHost(ctx, batch.String(), "ip", "-n", l.Namespace(nic.Leaf), "-json", "-batch", "-")
+	devs, err := l.uplinks(ctx, proto, src, dst, ports, dport)
 	if err != nil {
-		return 0, fmt.Errorf("ask %s for its path to %s: %w", nic.Leaf, dst, err)
+		return 0, err
 	}
-	dec := json.NewDecoder(strings.NewReader(out))
-	for i := range tries {
-		var answer []struct {
-			Dev string `json:"dev"`
-		}
-		if err := dec.Decode(&answer); err != nil {
-			return 0, fmt.Errorf("ask %s for its path to %s: %w", nic.Leaf, dst, err)
-		}
-		if port := first + i; len(answer) == 1 && answer[0].Dev == PortToSpine(spine) && !avoid[port] {
-			return port, nil
+	for i, dev := range devs {
+		if dev == PortToSpine(spine) && !avoid[ports[i]] {
+			return ports[i], nil
 		}
 	}
 	return 0, fmt.Errorf("none of %d source ports takes %s -> %s:%d over %s", tries, src, dst, dport, spine)
+}
+
+// Uplink is the port by which the source's leaf now forwards a flow: "sp1", or "h5" to a host of the same leaf.
+func (l *Lab) Uplink(ctx context.Context, proto string, src netip.Addr, sport int, dst netip.Addr, dport int) (string, error) {
+	devs, err := l.uplinks(ctx, proto, src, dst, []int{sport}, dport)
+	if err != nil {
+		return "", err
+	}
+	return devs[0], nil
+}
+
+// uplinks asks a leaf's kernel for the outgoing device of several flows that differ in their source port.
+func (l *Lab) uplinks(ctx context.Context, proto string, src, dst netip.Addr, sports []int, dport int) ([]string, error) {
+	nic, ok := l.NIC(src)
+	if !ok {
+		return nil, fmt.Errorf("ask for a path: %s is no host of the lab", src)
+	}
+	var batch strings.Builder
+	for _, sport := range sports {
+		fmt.Fprintf(&batch, "route get %s from %s iif %s ipproto %s sport %d dport %d\n", dst, src, nic.LeafPort, proto, sport, dport)
+	}
+	out, err := runHost(ctx, batch.String(), "ip", "-n", l.Namespace(nic.Leaf), "-json", "-batch", "-")
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its path to %s: %w", nic.Leaf, dst, err)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	devs := make([]string, len(sports))
+	for i := range devs {
+		var answer []struct {
+			Dev string `json:"dev"`
+		}
+		if err := dec.Decode(&answer); err != nil || len(answer) != 1 {
+			return nil, fmt.Errorf("ask %s for its path to %s: unexpected answer (%v)", nic.Leaf, dst, err)
+		}
+		devs[i] = answer[0].Dev
+	}
+	return devs, nil
 }

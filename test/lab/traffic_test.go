@@ -42,7 +42,7 @@ func over(t *testing.T, ctx context.Context, j *ring.Job, n int) ring.Stats {
 func TestStepTimeAgainstWitnesses(t *testing.T) {
 	ctx := testContext(t, time.Minute)
 	l := up(t, ctx, lab.Config{ECN: true})
-	witness, err := l.Iperf3(ctx, "n2", "n5", 0, 5201, 0, 3*time.Second)
+	witness, err := l.Iperf3(ctx, lab.Iperf{From: netip.MustParseAddr("10.1.2.2"), To: netip.MustParseAddr("10.3.5.2"), Port: 5201, Duration: 3 * time.Second})
 	must(t, err)
 	t.Logf("%s alone on the path of the ring: %.1f Mbit/s, %d retransmits", witness.Version, witness.BitsPerSecond/1e6, witness.Retransmits)
 	j := startJob(t, ctx, l, "job-a", jobA, "s1")
