@@ -22,43 +22,41 @@ func (c *inquiry) choose(p *Proposal, found []candidate, refused []string) {
 	}
 	var why string
 	var chosen *plan.Plan
+	best := math.Inf(-1)
 	for _, x := range found {
 		f := x.run.Forecast()
 		f.PathsLeft, f.BlackoutBoundS, f.Assignments = x.plan.Forecast.PathsLeft, x.plan.Forecast.BlackoutBoundS, c.expl.Count
 		x.plan.Forecast = f
-		no := c.object(x.plan)
-		if no == "" && (chosen == nil || c.worthMore(*chosen, x.plan)) {
-			took := x.plan
-			chosen = &took
-		}
-		if no != "" && why == "" {
+		switch no := c.object(x.plan); {
+		case no != "" && why == "":
 			why = no
+		case no == "" && worth(x) > best:
+			took := x.plan
+			best, chosen = worth(x), &took
 		}
 		if len(p.Candidates) <= maxShown {
 			p.Candidates = append(p.Candidates, x.plan)
-		}
-		if chosen == nil && len(p.Candidates) > maxShown && x.gain < c.limits.MinGain {
-			break // sorted by gain: nothing that follows can pass
+		} else if x.gain < max(c.limits.MinGain, best) {
+			break // sorted by gain: nothing that follows can be chosen
 		}
 	}
 	if chosen == nil {
-		p.Reason = fmt.Sprintf("nothing better: the best of %d candidates is refused: %s", len(found), why)
+		p.Reason = fmt.Sprintf("nothing better: %d candidates tried; the best: %s", len(found), why)
 		return
 	}
 	p.Chosen = chosen
 	p.Reason = c.praise(*chosen)
 }
 
-// worthMore says whether b, which comes later in the order of gain, should still be taken instead of a: it has
-// fewer changes, or a shorter worst interruption, and gains nearly as much.
-func (c *inquiry) worthMore(a, b plan.Plan) bool {
-	const perStep = 0.05 // gain that one more change must bring
-	less := float64(len(a.Steps) - len(b.Steps))
-	lost := a.Forecast.Gain - b.Forecast.Gain
-	if less > 0 {
-		return lost < perStep*less
+// worth is the expected gain of a plan less what its changes cost: each further write must bring five points, and a bound on
+// the interruption above one second (the goal; the limit is the hard stop) ten.
+func worth(x candidate) float64 {
+	w := x.gain - 0.05*float64(len(x.plan.Steps)-1)
+	if x.plan.Forecast.BlackoutBoundS > 1 {
+		w -= 0.10
 	}
-	return less == 0 && lost < 0.01 && b.Forecast.BlackoutBoundS < a.Forecast.BlackoutBoundS
+	// Figures of equal plans differ in the last bits; the first of them is taken.
+	return math.Round(w*1e3) / 1e3
 }
 
 // object says why a candidate must not be chosen, "" when nothing speaks against it.
@@ -99,7 +97,7 @@ func (c *inquiry) praise(p plan.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: gains %s of the step time", p.Summary, percent(p.Forecast.Gain))
 	for _, j := range p.Forecast.Jobs {
-		if j.Affected {
+		if j.Affected && math.Abs(j.After.P50/j.StepSeconds-1) >= 0.01 {
 			fmt.Fprintf(&b, "; %s from %s to %s", j.JobID, seconds(j.StepSeconds), seconds(j.After.P50))
 			if j.After.P90-j.After.P10 > 0.01*j.After.P50 {
 				fmt.Fprintf(&b, " (%s to %s)", seconds(j.After.P10), seconds(j.After.P90))

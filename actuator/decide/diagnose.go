@@ -259,7 +259,10 @@ func (c *inquiry) unexplained() *fault.Diagnosis {
 	}
 	w := c.expl.Worst
 	d := &fault.Diagnosis{Cause: fault.UnexplainedTraffic, Reason: c.expl.Reason}
-	if !w.Link.IsZero() {
+	if !c.expl.Missing.IsZero() {
+		d.Culprit = c.expl.Missing.String()
+	}
+	if c.expl.Missing.IsZero() && !w.Link.IsZero() {
 		d.Culprit = w.Link.String()
 		d.Evidence = []fault.Evidence{
 			{What: "measured load of link " + w.Link.String(), Value: w.Measured, Limit: w.Modelled, Unit: "bytes per second"},

@@ -188,7 +188,7 @@ type candidate struct {
 	plan  plan.Plan
 	moves []route.Move
 	run   sim.Run
-	gain  float64
+	gain  float64 // expected over the placements
 }
 
 // candidates tries single moves off the target, then adds moves off whatever link still holds the affected jobs
@@ -212,7 +212,7 @@ func (c *inquiry) candidates() ([]candidate, []string) {
 		tried[name] = true
 		runs++
 		run := c.model.Run(routes(p))
-		return candidate{p, moves, run, run.Gain()}, true
+		return candidate{p, moves, run, run.Expected()}, true
 	}
 	var all, level []candidate
 	for _, m := range first {
@@ -242,18 +242,20 @@ func (c *inquiry) candidates() ([]candidate, []string) {
 	if runs >= c.limits.MaxRuns {
 		refused = append(refused, fmt.Sprintf("more than %d candidates: a bounded search looked at the ones with most room first", c.limits.MaxRuns))
 	}
-	slices.SortStableFunc(all, better)
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		if d := math.Round(100*b.gain) - math.Round(100*a.gain); d != 0 {
+			return int(d)
+		}
+		return len(a.moves) - len(b.moves)
+	})
 	return all, refused
 }
 
-// better orders candidates: clearly more gain first, then what is less crowded, then few changes.
+// better orders candidates while they are extended: more gain first, then what is less crowded: a move that takes
+// away one of two collisions shows no gain yet.
 func better(a, b candidate) int {
-	const clearly = 0.01
-	if math.Abs(a.gain-b.gain) >= clearly {
-		if a.gain > b.gain {
-			return -1
-		}
-		return 1
+	if d := math.Round(100*b.gain) - math.Round(100*a.gain); d != 0 {
+		return int(d)
 	}
 	if x, y := a.run.Crowding(), b.run.Crowding(); math.Abs(x-y) > 1e-6 {
 		if x < y {

@@ -38,9 +38,9 @@ func MaxMin(flows []Flow, capacity map[ident.Port]float64) ([]float64, error) {
 		if len(f.Links) == 0 && f.Demand == 0 {
 			return nil, fmt.Errorf("flow %d: no link and no demand bound its rate", i)
 		}
-		users[i].most = math.Inf(1)
+		users[i].weight, users[i].most = w, math.Inf(1)
 		if f.Demand > 0 {
-			users[i].most = f.Demand / w
+			users[i].most = f.Demand
 		}
 		for _, l := range f.Links {
 			id, ok := ids[l]
@@ -53,16 +53,10 @@ func MaxMin(flows []Flow, capacity map[ident.Port]float64) ([]float64, error) {
 				ids[l] = id
 				caps = append(caps, c)
 			}
-			users[i].uses = append(users[i].uses, use{id, w})
+			users[i].uses = append(users[i].uses, use{id, 1})
 		}
 	}
-	rates := fill(users, caps)
-	for i, f := range flows {
-		if f.Weight != 0 {
-			rates[i] *= f.Weight
-		}
-	}
-	return rates, nil
+	return newFiller(len(caps)).fill(users, caps), nil
 }
 
 // use is how much of a link's capacity a user takes per unit of its level.
@@ -73,92 +67,100 @@ type use struct {
 
 // user is whoever shares links: a flow, or a whole job whose flows keep one pace.
 type user struct {
-	uses []use
-	most float64 // level that it does not pass
+	uses   []use
+	weight float64 // how fast its level rises
+	most   float64 // level that it does not pass
 }
 
-// fill raises the levels of all users together and returns where each one stops. A user who is stopped by one of
-// its links leaves its share of all its other links to the rest: that is the coupling of a collective.
-func fill(users []user, capacity []float64) []float64 {
+// filler holds the memory that filling needs, since a decision fills thousands of times. Between two fills all of
+// it is zero.
+type filler struct {
+	left   []float64 // by link: capacity not yet taken for good
+	active []float64 // by link: what is taken per unit of the water level by users that still rise
+	rising []int     // by link: users that still rise
+	on     [][]int   // by link: all users
+	links  []int     // in use
+}
+
+func newFiller(links int) *filler {
+	return &filler{left: make([]float64, links), active: make([]float64, links), rising: make([]int, links), on: make([][]int, links)}
+}
+
+// fill raises the water, and with it the levels of all users by their weights, and returns where each one stops.
+// A user who is stopped by one of its links leaves its share of all its other links to the rest: that is the
+// coupling of a collective.
+func (f *filler) fill(users []user, capacity []float64) []float64 {
 	level := make([]float64, len(users))
-	left := append([]float64(nil), capacity...)
-	active := make([]float64, len(capacity)) // sum of the uses of users that still rise
-	on := make([][]int, len(capacity))
-	var links []int
-	rising := 0
 	stopped := make([]bool, len(users))
+	f.links = f.links[:0]
 	for i, u := range users {
-		rising++
 		for _, x := range u.uses {
+			l := x.link
 			if x.by <= 0 {
 				continue
 			}
-			if on[x.link] == nil {
-				links = append(links, x.link)
+			if len(f.on[l]) == 0 {
+				f.links = append(f.links, l)
+				f.left[l] = capacity[l]
 			}
-			active[x.link] += x.by
-			on[x.link] = append(on[x.link], i)
+			f.active[l] += x.by * u.weight
+			f.rising[l]++
+			f.on[l] = append(f.on[l], i)
 		}
 	}
-	stop := func(i int, at float64) {
-		if stopped[i] {
-			return
+	all := f.links
+	defer func() {
+		for _, l := range all {
+			f.left[l], f.active[l], f.rising[l], f.on[l] = 0, 0, 0, f.on[l][:0]
 		}
-		stopped[i], level[i] = true, at
-		rising--
-		for _, x := range users[i].uses {
-			left[x.link] -= x.by * at
-			active[x.link] -= x.by
-		}
-	}
-	const slack = 1e-12 // relative: links that fill up at the same level are stopped in the same round
-	for rising > 0 {
-		at := math.Inf(1)
+	}()
+	links := append([]int(nil), f.links...)
+	var done []int
+	const slack = 1e-12 // relative: links that fill up at the same water are full in the same round
+	for range users {   // each round stops one user at least
+		water := math.Inf(1)
 		for i, u := range users {
 			if !stopped[i] {
-				at = min(at, u.most)
+				water = min(water, u.most/u.weight)
 			}
 		}
 		keep := links[:0]
 		for _, l := range links {
-			if !anyRising(on[l], stopped) {
-				continue
+			if f.rising[l] > 0 {
+				keep = append(keep, l)
+				water = min(water, max(0, f.left[l])/f.active[l])
 			}
-			keep = append(keep, l)
-			at = min(at, max(0, left[l])/active[l])
 		}
 		links = keep
-		if math.IsInf(at, 1) { // nothing bounds the rest; MaxMin refuses this before
+		if math.IsInf(water, 1) { // all have stopped: MaxMin refuses users that nothing bounds
 			return level
 		}
-		// Collect first, stop after: stopping changes what the test below looks at.
-		var done []int
+		// Collect first, stop after: stopping changes what the tests look at.
+		done = done[:0]
 		for i, u := range users {
-			if !stopped[i] && u.most <= at*(1+slack) {
+			if !stopped[i] && u.most/u.weight <= water*(1+slack) {
 				done = append(done, i)
 			}
 		}
 		for _, l := range links {
-			if max(0, left[l])/active[l] <= at*(1+slack) {
-				for _, i := range on[l] {
-					if !stopped[i] {
-						done = append(done, i)
-					}
-				}
+			if max(0, f.left[l])/f.active[l] <= water*(1+slack) {
+				done = append(done, f.on[l]...)
 			}
 		}
 		for _, i := range done {
-			stop(i, min(at, users[i].most))
+			if stopped[i] {
+				continue
+			}
+			u := users[i]
+			stopped[i], level[i] = true, min(water*u.weight, u.most)
+			for _, x := range u.uses {
+				if x.by > 0 {
+					f.left[x.link] -= x.by * level[i]
+					f.active[x.link] -= x.by * u.weight
+					f.rising[x.link]--
+				}
+			}
 		}
 	}
 	return level
-}
-
-func anyRising(users []int, stopped []bool) bool {
-	for _, i := range users {
-		if !stopped[i] {
-			return true
-		}
-	}
-	return false
 }

@@ -15,17 +15,17 @@ import (
 type Run struct {
 	m      *Model
 	routes []plan.Route
-	steps  [][]float64 // by job: seconds after, one or two per sample
-	after  []figures   // by sample
-	places [][][]int   // by sample, the placement after
+	steps  [][][]float64 // by job and sample: seconds after, one figure or three
+	after  []figures     // by sample
+	places [][][]int     // by sample, the placement after
 }
 
 // Run forecasts routes laid over the present ones; none = the present as the model sees it.
 func (m *Model) Run(routes []plan.Route) Run {
-	r := Run{m: m, routes: routes, steps: make([][]float64, len(m.jobs))}
+	r := Run{m: m, routes: routes, steps: make([][][]float64, len(m.jobs))}
+	moved := m.moved(routes)
 	for k, s := range m.samples {
-		rng := rand.New(rand.NewPCG(m.seed, uint64(k)))
-		a := m.place(s.place, routes, rng)
+		a := m.place(s.place, moved, rand.New(rand.NewPCG(m.seed, uint64(k))))
 		after := s.now
 		if len(routes) > 0 {
 			after = m.figures(a)
@@ -33,74 +33,95 @@ func (m *Model) Run(routes []plan.Route) Run {
 		r.after = append(r.after, after)
 		r.places = append(r.places, a)
 		for j := range m.jobs {
-			r.steps[j] = append(r.steps[j], m.step(j, s.now, after)...)
+			r.steps[j] = append(r.steps[j], m.step(j, s.now, after))
 		}
 	}
 	return r
 }
 
-// step turns the model's figures before and after into seconds, by way of the measured present. Where the two
-// bounds of now differ, the measured step says which of them the jobs' turns are near to; where they do not, both
-// bounds of after are possible and both are returned.
+// step turns the model's figures before and after into seconds, by way of the measured present: a few equally
+// likely ones. Where the two bounds of now differ, the measured step says which of them the jobs' turns are near to
+// now. Turns may fall differently after a change, so the bounds themselves stay possible.
 func (m *Model) step(j int, now, after figures) []float64 {
-	const apart = 1.02
-	if now.clashing[j] > apart*now.mixed[j] {
-		at := (m.jobs[j].step - now.mixed[j]) / (now.clashing[j] - now.mixed[j])
-		at = max(0, min(1, at))
-		blend := func(f figures) float64 { return f.mixed[j] + at*(f.clashing[j]-f.mixed[j]) }
-		return []float64{m.scale(j, blend(now), blend(after), after.floor[j])}
+	at := 0.5
+	if d := now.clashing[j] - now.mixed[j]; d > 1e-3*now.mixed[j] {
+		at = max(0, min(1, (m.jobs[j].step-now.mixed[j])/d))
 	}
-	low := m.scale(j, now.mixed[j], after.mixed[j], after.floor[j])
-	high := m.scale(j, now.clashing[j], after.clashing[j], after.floor[j])
-	if high-low < 1e-6*low {
-		return []float64{low}
+	blend := func(f figures) float64 { return f.mixed[j] + at*(f.clashing[j]-f.mixed[j]) }
+	n := blend(now)
+	middle := m.scale(j, n, blend(after), after.floor[j])
+	low := m.scale(j, n, after.mixed[j], after.floor[j])
+	high := m.scale(j, n, after.clashing[j], after.floor[j])
+	if same(now.mixed[j], after.mixed[j]) && same(now.clashing[j], after.clashing[j]) || same(low, high) {
+		return []float64{middle}
 	}
-	return []float64{low, high}
+	return []float64{low, middle, high}
 }
+
+// same says that two figures differ by no more than the model's own rounding.
+func same(a, b float64) bool { return math.Abs(a-b) <= 1e-3*math.Abs(b) }
 
 // scale forecasts step = compute + collective x (pace now / pace after), so that an error of the model which is
 // in both paces cancels. No job gets faster than alone on its links, and one that the plan leaves alone is
 // expected back at its baseline, where there is one.
 func (m *Model) scale(j int, now, after, floor float64) float64 {
 	jb := m.jobs[j]
-	const same = 1e-3
-	if math.Abs(after-now) <= same*now {
+	if same(after, now) {
 		return jb.step
 	}
 	step := jb.compute + jb.collective*(after-jb.compute)/max(now-jb.compute, 1e-9*now)
 	if after > now {
 		return max(step, jb.step)
 	}
-	if jb.baseline > 0 && after <= floor*(1+same) {
+	if jb.baseline > 0 && same(after, floor) {
 		step = floor
 	}
 	return min(jb.step, max(step, floor))
 }
 
-// Jobs is the forecast by job, those whose flows may cross the target first marked as affected.
+// Jobs is the forecast by job. Affected are those that cross the target in at least half of the placements.
 func (r Run) Jobs() []plan.JobForecast {
 	var out []plan.JobForecast
 	for j, jb := range r.m.jobs {
 		if !jb.timed {
 			continue
 		}
-		out = append(out, plan.JobForecast{JobID: jb.id, StepSeconds: jb.step, After: band(r.steps[j]), BaselineStep: jb.baseline, Affected: r.m.affected[j]})
+		out = append(out, plan.JobForecast{JobID: jb.id, StepSeconds: jb.step, After: band(slices.Concat(r.steps[j]...)), BaselineStep: jb.baseline, Affected: r.m.meant[j]})
 	}
 	return out
 }
 
-// Gain is the median over the affected jobs of 1 - after/now.
-func (r Run) Gain() float64 {
-	var gains []float64
-	for _, j := range r.Jobs() {
-		if j.Affected {
-			gains = append(gains, 1-j.After.P50/j.StepSeconds)
+// gains are, by placement, the median over the jobs that cross the target there of 1 - after/now. A placement that
+// leads nobody over the target gains nothing.
+func (r Run) gains() []float64 {
+	out := make([]float64, len(r.m.samples))
+	for k, s := range r.m.samples {
+		var here []float64
+		for j, jb := range r.m.jobs {
+			if s.crosses[j] && jb.timed {
+				here = append(here, 1-mean(r.steps[j][k])/jb.step)
+			}
+		}
+		if len(here) > 0 {
+			out[k] = quantile(here, 0.5)
 		}
 	}
-	if len(gains) == 0 {
-		return 0
+	return out
+}
+
+// Gain is the median over the placements of the median gain of the jobs on the target.
+func (r Run) Gain() float64 { return quantile(r.gains(), 0.5) }
+
+// Expected is the mean in place of the median over the placements: what candidates are ranked by, since it knows
+// how many placements a plan helps in.
+func (r Run) Expected() float64 { return mean(r.gains()) }
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
 	}
-	return quantile(gains, 0.5)
+	return sum / float64(len(v))
 }
 
 // Forecast spells the run out for people and for verification: jobs, and the links around the target or changed
@@ -140,17 +161,12 @@ func (r Run) Forecast() plan.Forecast {
 	return f
 }
 
-// load is what the jobs put on every link after the plan, bytes/s, at their median step.
+// load is what the jobs put on every link after the plan, bytes/s.
 func (r Run) load(k int) []float64 {
 	m := r.m
 	out := make([]float64, m.g.Len())
-	per := len(m.samples)
 	for j, jb := range m.jobs {
-		// one or two figures per sample: take those of this sample when that is plain, else the median of all
-		step := quantile(slices.Clone(r.steps[j]), 0.5)
-		if len(r.steps[j]) == per {
-			step = r.steps[j][k]
-		}
+		step := mean(r.steps[j][k])
 		level := jb.volume / step
 		for n, i := range jb.flows {
 			for _, p := range r.places[k][i] {
@@ -193,7 +209,8 @@ func (r Run) Tight() []topo.LinkID {
 	var out []topo.LinkID
 	for k := range r.after {
 		for j := range r.m.jobs {
-			if !r.m.affected[j] {
+			const slow = 1.02
+			if !r.m.affected[j] || r.after[k].clashing[j] <= slow*r.after[k].bound[j] {
 				continue
 			}
 			id := r.after[k].tight[j]
@@ -221,14 +238,14 @@ func (r Run) crowd(k int, id topo.LinkID) int {
 	return n
 }
 
-// Crowding is how much the affected jobs' bounds exceed their floors, summed over jobs and placements: it falls
+// Crowding is how much slower the affected jobs may be than if they met nobody, summed over jobs and placements: it falls
 // with every collision that a move removes, also while another one still hides the gain.
 func (r Run) Crowding() float64 {
 	sum := 0.0
 	for _, f := range r.after {
 		for j := range r.m.jobs {
 			if r.m.affected[j] {
-				sum += f.clashing[j]/f.floor[j] - 1
+				sum += f.clashing[j]/f.bound[j] - 1
 			}
 		}
 	}

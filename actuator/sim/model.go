@@ -21,6 +21,7 @@ type Model struct {
 	flows    []traffic.Routed
 	jobs     []job
 	capacity []float64 // by link, bytes/s that flows may share: efficiency times speed, less the background
+	edge     []bool    // by link: it leads to or from a node
 	scope    []topo.LinkID
 	target   topo.LinkID
 	measured []float64 // by link, NaN = not measured
@@ -29,6 +30,8 @@ type Model struct {
 	seed     uint64
 	samples  []sample
 	affected []bool // by job: may cross the target
+	desk     desk
+	meant    []bool // by job: does so in at least half of the placements, or in as many as any
 }
 
 // job is one collective. Its variable is its level: bytes/s of its largest single connection, averaged over a
@@ -48,9 +51,10 @@ type job struct {
 
 // sample is one placement of the flows with the model's figures for it.
 type sample struct {
-	place traffic.Assignment
-	now   figures
-	load  []float64 // by link: measured rates on this placement
+	place   traffic.Assignment
+	now     figures
+	load    []float64 // by link: measured rates on this placement
+	crosses []bool    // by job: it crosses the target
 }
 
 // Input is what a Model is made of.
@@ -71,11 +75,14 @@ func New(in Input) *Model {
 		g: in.Graph, flows: in.Explanation.Flows, capacity: make([]float64, in.Graph.Len()), scope: in.Explanation.Scope,
 		target: in.Target, measured: in.Loads, table: traffic.NewTable(in.Routes), routes: in.Routes, seed: in.Seed,
 	}
+	m.edge = make([]bool, in.Graph.Len())
 	for id := range m.capacity {
+		d := in.Graph.Link(topo.LinkID(id)).Direction
+		m.edge[id] = d == topo.Access || d == topo.Host
 		m.capacity[id] = max(0, in.Efficiency*in.Graph.Link(topo.LinkID(id)).BytesPerSecond-in.Explanation.Background[id])
 	}
 	m.addJobs(in.Jobs)
-	m.affected = make([]bool, len(m.jobs))
+	m.desk = newDesk(in.Graph.Len(), len(m.jobs))
 	for _, a := range in.Explanation.Samples {
 		s := sample{place: a, load: make([]float64, in.Graph.Len())}
 		for i, f := range m.flows {
@@ -86,16 +93,61 @@ func New(in Input) *Model {
 			}
 		}
 		s.now = m.figures(a)
+		s.crosses = make([]bool, len(m.jobs))
 		for j, jb := range m.jobs {
 			for _, i := range jb.flows {
 				for _, p := range a[i] {
-					m.affected[j] = m.affected[j] || m.flows[i].Paths[p].Crosses(m.target)
+					s.crosses[j] = s.crosses[j] || m.flows[i].Paths[p].Crosses(m.target)
 				}
 			}
 		}
 		m.samples = append(m.samples, s)
 	}
+	m.samples = m.likely(m.samples)
+	m.mark()
 	return m
+}
+
+// mark says which jobs a plan for the target is meant for.
+func (m *Model) mark() {
+	m.affected, m.meant = make([]bool, len(m.jobs)), make([]bool, len(m.jobs))
+	times, most := make([]int, len(m.jobs)), 0
+	for _, s := range m.samples {
+		for j, c := range s.crosses {
+			if c {
+				m.affected[j] = true
+				times[j]++
+				most = max(most, times[j])
+			}
+		}
+	}
+	for j, n := range times {
+		m.meant[j] = n > 0 && (2*n >= len(m.samples) || n == most)
+	}
+}
+
+// likely keeps the placements that go best with the measured step times: link loads alone do not say which of two
+// equal flows is on the crowded link, but the job that is slow does. A slowness that no placement accounts for is
+// the same for all and removes none.
+func (m *Model) likely(all []sample) []sample {
+	const slack = 0.10 // of a step time: no better than the model
+	misfit := make([]float64, len(all))
+	least := math.Inf(1)
+	for k, s := range all {
+		for j, jb := range m.jobs {
+			if jb.timed {
+				misfit[k] = max(misfit[k], s.now.mixed[j]/jb.step-1, 1-s.now.clashing[j]/jb.step)
+			}
+		}
+		least = min(least, misfit[k])
+	}
+	var out []sample
+	for k, s := range all {
+		if misfit[k] <= least+slack {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (m *Model) addJobs(jobs []traffic.Job) {
@@ -129,92 +181,35 @@ func (m *Model) addJobs(jobs []traffic.Job) {
 	}
 }
 
-// figures are the model's own step seconds for one placement, by job.
-type figures struct {
-	floor    []float64     // alone on its links, and not faster than its baseline
-	mixed    []float64     // others send while this one computes: nothing of a link is wasted
-	clashing []float64     // others send at random times: a slower bound
-	tight    []topo.LinkID // the link that holds the job back while it sends
-}
-
-// figures works out both bounds of every job's step. Jobs compute and send in turns; how their turns fall is not
-// known. At best they interleave, so that mean rates fill the links (max-min over mean rates, each job wanting no
-// more than it could use alone). If turns are random, a job that sends finds each other job sending for the share
-// of time that it spends in its collective, and then shares the link with it.
-func (m *Model) figures(a traffic.Assignment) figures {
-	n := len(m.jobs)
-	f := figures{floor: make([]float64, n), mixed: make([]float64, n), clashing: make([]float64, n), tight: make([]topo.LinkID, n)}
-	users := make([]user, n)
-	scratch := make([]float64, m.g.Len())
-	for j, jb := range m.jobs {
-		var touched []int
-		for k, i := range jb.flows {
-			for _, p := range a[i] {
-				for _, id := range m.flows[i].Paths[p].Links {
-					if scratch[id] == 0 {
-						touched = append(touched, int(id))
-					}
-					scratch[id] += jb.share[k]
-				}
-			}
-		}
-		alone := 0.0
-		for _, id := range touched {
-			users[j].uses = append(users[j].uses, use{id, scratch[id]})
-			alone = max(alone, jb.volume*scratch[id]/max(m.capacity[id], 1))
-			scratch[id] = 0
-		}
-		f.floor[j] = jb.compute + alone
-		if jb.baseline > 0 {
-			f.floor[j] = max(f.floor[j], min(jb.baseline, jb.step))
-		}
-		if !jb.timed {
-			f.floor[j] = max(f.floor[j], jb.step)
-		}
-		users[j].most = jb.volume / f.floor[j]
-	}
-	level := fill(users, m.capacity)
-	total := scratch                    // by link: mean rate of all jobs
-	crowd := make([]float64, m.g.Len()) // by link: connections, each counted for the share of time that it sends
-	duty := make([]float64, n)
-	for j, jb := range m.jobs {
-		f.mixed[j] = jb.volume / max(level[j], 1e-9*jb.level)
-		duty[j] = 1 - jb.compute/f.mixed[j]
-		for _, u := range users[j].uses {
-			total[u.link] += u.by * level[j]
-			crowd[u.link] += u.by * duty[j]
-		}
-	}
-	for j, jb := range m.jobs {
-		pace := math.Inf(1)
-		for _, u := range users[j].uses {
-			c := m.capacity[u.link]
-			fair := c / (u.by + max(0, crowd[u.link]-u.by*duty[j]))
-			rest := (c - (total[u.link] - u.by*level[j])) / u.by
-			if here := max(fair, rest); here < pace {
-				pace, f.tight[j] = here, topo.LinkID(u.link)
-			}
-		}
-		f.clashing[j] = max(f.mixed[j], f.floor[j], jb.compute+jb.volume/max(pace, 1e-9*jb.level))
-	}
-	return f
-}
-
-// place lays routes over a placement: flows of a switch that a route matches go where it says. Connections on
-// weighted routes are drawn one by one.
-func (m *Model) place(a traffic.Assignment, routes []plan.Route, rng *rand.Rand) traffic.Assignment {
+// moved are the flows that routes touch, with the weights of their paths under them.
+func (m *Model) moved(routes []plan.Route) map[int][]float64 {
 	if len(routes) == 0 {
-		return a
+		return nil
 	}
 	all := traffic.NewTable(m.routes, routes)
-	out := append(traffic.Assignment(nil), a...)
+	out := map[int][]float64{}
 	for i, f := range m.flows {
 		leaf, err := m.g.Leaf(f.Src)
 		if err != nil || !concerns(routes, leaf, f) {
 			continue
 		}
 		r, has := all.Find(leaf, f.Dst)
-		out[i] = draw(traffic.Weights(m.g, f.Paths, r, has), len(a[i]), rng)
+		out[i] = traffic.Weights(m.g, f.Paths, r, has)
+	}
+	return out
+}
+
+// place lays routes over a placement: flows of a switch that a route matches go where it says. Connections on
+// weighted routes are drawn one by one.
+func (m *Model) place(a traffic.Assignment, moved map[int][]float64, rng *rand.Rand) traffic.Assignment {
+	if len(moved) == 0 {
+		return a
+	}
+	out := append(traffic.Assignment(nil), a...)
+	for i := range m.flows { // in order: draws must not depend on the order of a map
+		if w, ok := moved[i]; ok {
+			out[i] = draw(w, len(a[i]), rng)
+		}
 	}
 	return out
 }

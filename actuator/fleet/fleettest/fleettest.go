@@ -61,7 +61,9 @@ type conn struct {
 }
 
 // Snapshot lives through the yard for many steps and reports the means, as exporters and rules would.
-func (y Yard) Snapshot() fleet.Snapshot {
+func (y Yard) Snapshot() fleet.Snapshot { return y.snapshot(y.run) }
+
+func (y Yard) snapshot(run func([]conn, []float64) []float64) fleet.Snapshot {
 	g := topo.NewGraph(y.Fabric)
 	s := fleet.Snapshot{
 		At: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Fabric: y.Fabric,
@@ -79,7 +81,7 @@ func (y Yard) Snapshot() fleet.Snapshot {
 		}
 	}
 	conns := y.connections(g)
-	steps := y.run(conns, capacity)
+	steps := run(conns, capacity)
 	for j, jb := range y.Jobs {
 		alone := steps[j]
 		if !jb.NoBaseline {
@@ -88,6 +90,7 @@ func (y Yard) Snapshot() fleet.Snapshot {
 		tj := traffic.Job{
 			ID: jb.ID, Gang: jb.ID, Collective: "ring", Connections: max(1, jb.Connections), StepSeconds: steps[j],
 			BaselineStepSeconds: alone, CollectiveSeconds: steps[j] - jb.longest(), StepsPerSecond: 1 / steps[j],
+			StepsTotal: 1000, StepSecondsTotal: 1000 * steps[j],
 		}
 		if jb.NoBaseline {
 			tj.BaselineStepSeconds = 0

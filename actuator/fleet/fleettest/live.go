@@ -2,7 +2,12 @@
 
 package fleettest
 
-import "math"
+import (
+	"math"
+	"strings"
+
+	"github.com/trainyard/trainyard/actuator/fleet"
+)
 
 // run lets every job compute and send in turns and returns mean step seconds. Between two events the jobs that
 // send share the links max-min, all connections of a job in step; the shares are found by raising the pace of
@@ -90,27 +95,36 @@ func shares(use []map[int]float64, capacity []float64, conns []conn, sends strin
 	for _, c := range conns {
 		largest[c.job] = max(largest[c.job], c.bytes)
 	}
+	type part struct {
+		link int
+		by   float64
+	}
+	most := 0.0
+	for _, c := range capacity {
+		most = max(most, c)
+	}
+	inc := most / 2048 // bytes/s per connection and round
 	pace := make([]float64, len(use))
 	rising := make([]bool, len(use))
+	parts := make([][]part, len(use))
 	for j := range use {
 		rising[j] = sends[j] == '1'
+		for id, b := range use[j] {
+			parts[j] = append(parts[j], part{id, inc * b / largest[j]})
+		}
 		if rising[j] && len(use[j]) == 0 { // all ranks on one node: sending takes no time that matters here
 			pace[j], rising[j] = 1e6, false
 		}
 	}
 	room := append([]float64(nil), capacity...)
-	inc := 0.0
-	for _, c := range capacity {
-		inc = max(inc, c/4096) // bytes/s per connection and round
-	}
 	for {
 		any := false
 		for j := range use {
 			if !rising[j] {
 				continue
 			}
-			for id, b := range use[j] {
-				if room[id] < inc*b/largest[j] {
+			for _, p := range parts[j] {
+				if room[p.link] < p.by {
 					rising[j] = false
 				}
 			}
@@ -118,8 +132,8 @@ func shares(use []map[int]float64, capacity []float64, conns []conn, sends strin
 				continue
 			}
 			any = true
-			for id, b := range use[j] {
-				room[id] -= inc * b / largest[j]
+			for _, p := range parts[j] {
+				room[p.link] -= p.by
 			}
 			pace[j] += inc / largest[j]
 		}
@@ -127,4 +141,26 @@ func shares(use []map[int]float64, capacity []float64, conns []conn, sends strin
 			return pace
 		}
 	}
+}
+
+// Steady is a snapshot for large yards: as if all jobs sent all the time, sharing the links max-min, with their
+// compute time on top. It skips the life of the yard, which takes long with many jobs.
+func (y Yard) Steady() fleet.Snapshot {
+	return y.snapshot(func(conns []conn, capacity []float64) []float64 {
+		use := make([]map[int]float64, len(y.Jobs))
+		for j := range use {
+			use[j] = map[int]float64{}
+		}
+		for _, c := range conns {
+			for _, id := range c.links {
+				use[c.job][int(id)] += c.bytes
+			}
+		}
+		pace := shares(use, capacity, conns, strings.Repeat("1", len(y.Jobs)))
+		out := make([]float64, len(y.Jobs))
+		for j, jb := range y.Jobs {
+			out[j] = jb.longest() + 1/pace[j]
+		}
+		return out
+	})
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package decide_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/actuator/decide"
+	"github.com/trainyard/trainyard/actuator/fleet"
+	"github.com/trainyard/trainyard/actuator/fleet/fleettest"
+	"github.com/trainyard/trainyard/actuator/topo/topotest"
+	"github.com/trainyard/trainyard/exporter/catalog/ident"
+)
+
+func BenchmarkProposeLab(b *testing.B) {
+	s := collision().Snapshot()
+	target := ident.Port{Fabric: "lab", Device: "l1", Name: "sp1"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if p := decide.Propose(s, target, decide.Default(), nil, 1); p.Chosen == nil {
+			b.Fatal(p.Reason)
+		}
+	}
+}
+
+// large is 64 leaves, 32 spines, 512 nics and 100 jobs of 5 ranks, placed at random, with two flows of one leaf
+// forced onto one uplink.
+func large() (fleet.Snapshot, ident.Port) {
+	r := rand.New(rand.NewPCG(7, 7))
+	y := fleettest.Yard{Fabric: topotest.New(topotest.Options{Leaves: 64, Spines: 32, Hosts: 512, Rails: 1, UplinkBytes: 12.5e9}), Via: map[string][]string{}}
+	nodes := r.Perm(512)
+	for j := range 100 {
+		job := fleettest.Job{ID: fmt.Sprintf("job-%03d", j), Compute: 0.01 + 0.04*r.Float64(), Bytes: 1e9 + 3e9*r.Float64(), Start: r.Float64()}
+		for k := range 5 {
+			job.Nodes = append(job.Nodes, fmt.Sprintf("n%d", 1+nodes[5*j+k]))
+		}
+		y.Jobs = append(y.Jobs, job)
+		for k, n := range job.Nodes {
+			y.Via[fleettest.Key(job.ID, n, job.Nodes[(k+1)%5], 0)] = []string{fmt.Sprintf("s%d", 1+r.IntN(32))}
+		}
+	}
+	s := y.Steady()
+	return s, hottest(s.Fabric, func(p ident.Port) float64 { return s.Links[p].BytesPerSecond })
+}
+
+func BenchmarkProposeLarge(b *testing.B) {
+	s, target := large()
+	for b.Loop() {
+		p := decide.Propose(s, target, decide.Default(), nil, 1)
+		if p.Chosen == nil {
+			b.Log(p.Reason)
+		}
+	}
+}
+
+// TestLargeIsBounded: a decision on a large fabric ends, within a second on an idle core, and says how it searched.
+func TestLargeIsBounded(t *testing.T) {
+	s, target := large()
+	begin := time.Now()
+	p := decide.Propose(s, target, decide.Default(), nil, 1)
+	t.Logf("%s: %s\n%s\n%v", time.Since(begin), p.Diagnosis.Reason, p.Reason, p.Notes)
+	if !p.Explains {
+		t.Error("all traffic is announced, but the matrix does not explain the loads: " + p.Reason)
+	}
+}
