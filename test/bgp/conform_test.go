@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -180,7 +179,7 @@ func kernelRoutes(t *testing.T, h *netlink.Handle) []plan.Route {
 			pr.Kind = plan.Weights
 			w := n.Hops + 1
 			if w%25 != 0 {
-				t.Log(fmt.Sprintf("kernel weight %d is no quarter", w))
+				t.Logf("kernel weight %d is no quarter", w)
 			}
 			pr.NextHops = append(pr.NextHops, plan.NextHop{Addr: lab.LinkSubnet(1, spineOf(n.Gw)).Addr().Next(), Weight: uint8(w / 25)})
 		}

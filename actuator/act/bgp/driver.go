@@ -169,7 +169,7 @@ func (d *Driver) watch() {
 		case <-d.ctx.Done():
 			return
 		case now := <-t.C:
-			closed, orphan := d.guard.tick(now)
+			orphan, closed := d.guard.tick(now)
 			if orphan > d.cfg.OrphanAfter {
 				if r := d.WithdrawAll(d.ctx); r.Changed {
 					d.log.Warn("withdrew all routes: nobody has had a permit for them", "for", orphan.Round(time.Second), "outcome", r.Outcome, "detail", r.Detail)

@@ -305,11 +305,11 @@ func TestSessionDownIsSaidWithItsReason(t *testing.T) {
 		t.Errorf("did %+v, %v", did, err)
 	}
 	// A route that is no longer desired is forgotten although the session is down: it must not come up with it.
-	if _, held := d.leafs["l1"].sessions[plan.Pin].holds(r.Prefix); !held {
+	if !d.leafs["l1"].sessions[plan.Pin].holds(r.Prefix) {
 		t.Error("a desired pin is not held for the replay")
 	}
 	prime(t, d)
-	if _, held := d.leafs["l1"].sessions[plan.Pin].holds(r.Prefix); held {
+	if d.leafs["l1"].sessions[plan.Pin].holds(r.Prefix) {
 		t.Error("a pin that is not desired is still held for the replay")
 	}
 	if got, err := d.Read(t.Context()); err != nil || len(got) != 0 {

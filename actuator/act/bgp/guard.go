@@ -67,9 +67,8 @@ func (g *guard) prime() error {
 	return nil
 }
 
-// tick is called a few times a second. It returns the reason if the guard is closed, and since when the permit has been
-// invalid.
-func (g *guard) tick(now time.Time) (closed error, orphan time.Duration) {
+// tick is called a few times a second. It returns for how long the permit has been invalid, and the reason if the guard is closed.
+func (g *guard) tick(now time.Time) (orphan time.Duration, closed error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.see(now)
@@ -78,7 +77,7 @@ func (g *guard) tick(now time.Time) (closed error, orphan time.Duration) {
 	if err := g.valid(now); err != nil {
 		orphan = now.Sub(g.noLease)
 	}
-	return g.closed, orphan
+	return orphan, g.closed
 }
 
 // close shuts the guard for good reason until the next prime.

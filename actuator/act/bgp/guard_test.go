@@ -35,7 +35,7 @@ func TestGuard(t *testing.T) {
 		says("primed", "")
 		for range 20 { // a heartbeat keeps it open
 			time.Sleep(time.Second)
-			if closed, orphan := g.tick(time.Now()); closed != nil || orphan != 0 {
+			if orphan, closed := g.tick(time.Now()); closed != nil || orphan != 0 {
 				t.Errorf("tick: %v, %s", closed, orphan)
 			}
 		}
@@ -50,11 +50,11 @@ func TestGuard(t *testing.T) {
 
 		valid = false
 		time.Sleep(time.Second)
-		if closed, orphan := g.tick(time.Now()); closed != nil || orphan != 0 {
+		if orphan, closed := g.tick(time.Now()); closed != nil || orphan != 0 {
 			t.Errorf("a lost permit alone closes nothing: %v, %s", closed, orphan)
 		}
 		time.Sleep(3 * time.Second)
-		if _, orphan := g.tick(time.Now()); orphan != 3*time.Second {
+		if orphan, _ := g.tick(time.Now()); orphan != 3*time.Second {
 			t.Errorf("orphaned for %s, want 3s", orphan)
 		}
 		says("a write without permit", "lease is over")

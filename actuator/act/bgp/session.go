@@ -122,7 +122,7 @@ func (s *session) once(ctx context.Context) error {
 	err = <-errs
 	leaf.Close()
 	local.Close()
-	<-errs
+	_ = <-errs // its own end only follows from the first one's
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cutting != nil {
@@ -297,12 +297,12 @@ func (s *session) removeLocked(ps ...netip.Prefix) error {
 	return nil
 }
 
-// holds returns the route that the speaker holds for p.
-func (s *session) holds(p netip.Prefix) (plan.Route, bool) {
+// holds says whether the speaker holds a route for p.
+func (s *session) holds(p netip.Prefix) bool {
 	s.heldMu.Lock()
 	defer s.heldMu.Unlock()
-	r, ok := s.held[p]
-	return r, ok
+	_, ok := s.held[p]
+	return ok
 }
 
 // prime makes what a session replays when it comes up equal to desired. On a session that is up it only forgets what the leaf
@@ -426,19 +426,19 @@ func (s *session) notify() {
 }
 
 // wait calls ok, with mu held, after each change until it returns true or ctx ends.
-func (s *session) wait(ctx context.Context, ok func() bool) bool {
+func (s *session) wait(ctx context.Context, ok func() bool) {
 	for {
 		s.mu.Lock()
 		if ok() {
 			s.mu.Unlock()
-			return true
+			return
 		}
 		ch := s.changed
 		s.mu.Unlock()
 		select {
 		case <-ch:
 		case <-ctx.Done():
-			return false
+			return
 		}
 	}
 }

@@ -213,10 +213,10 @@ func parseOpen(msg []byte) (openCaps, error) {
 		if !ok {
 			continue
 		}
-		for _, cap := range pc.Capability {
-			switch cap := cap.(type) {
+		for _, one := range pc.Capability {
+			switch one := one.(type) {
 			case *bgp.CapAddPath:
-				for _, t := range cap.Tuples {
+				for _, t := range one.Tuples {
 					if t.Family == bgp.RF_IPv4_UC {
 						c.addPath = t.Mode
 					}

@@ -186,8 +186,7 @@ func (s *session) has(p netip.Prefix) bool {
 	s.mu.Lock()
 	out := len(s.out[p]) > 0
 	s.mu.Unlock()
-	_, held := s.holds(p)
-	return out || held
+	return out || s.holds(p)
 }
 
 func (s *session) remove(p netip.Prefix) error {
