@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainyard/trainyard/exporter/config"
 	"github.com/trainyard/trainyard/exporter/source"
+	"github.com/trainyard/trainyard/exporter/source/ethtool"
 	"github.com/trainyard/trainyard/exporter/source/job"
 	"github.com/trainyard/trainyard/exporter/source/memory"
 	"github.com/trainyard/trainyard/exporter/source/netdev"
@@ -43,6 +44,7 @@ func NodeSet(cfg config.Node, log *slog.Logger) (*source.Set, error) {
 		memory.New(cfg.Procfs, cfg.Name, 0),
 		netdev.New(devices),
 		netstat.New(cfg.Procfs, cfg.Name),
+		ethtool.New(cfg.Name, devices.Devices),
 	}
 	if cfg.JobDir != "" {
 		sources = append(sources, job.New(job.Config{Dir: cfg.JobDir, Node: cfg.Name, MaxAge: cfg.JobMaxAge}))

@@ -120,7 +120,7 @@ var labelWords = map[string]string{
 	"peer_port":   "port of the other end",
 	"pool":        "set of nodes with one policy",
 	"port":        "ifName of a switch port, never an ifIndex",
-	"priority":    "traffic class of a pause frame, 0 to 7",
+	"priority":    "traffic class of a pause frame, 0 to 7; global for one that stops all",
 	"rail":        "number of the rail that a NIC belongs to, from 0",
 	"rank":        "number of a process in its job, from 0",
 	"ranks":       "number of processes of a job",
