@@ -184,12 +184,12 @@ func readNeighbours(ctx context.Context, c client, local map[uint32]*tlv, ports 
 
 // set takes the value of a column: subtype, id, description.
 func (t *tlv) set(column int, v value) {
-	switch {
-	case column == 0:
+	switch column {
+	case 0:
 		t.subtype = v.num
-	case column == 1:
+	case 1:
 		t.id = slices.Clone(v.bytes)
-	case column == 2:
+	case 2:
 		t.desc = slices.Clone(v.bytes)
 	}
 }

@@ -127,8 +127,9 @@ func TestClientIsMadeAnewAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sources[0]
-	bad, good := &agent{err: errors.New("incoming packet is not authentic, discarding")}, &agent{}
-	if good, err = parseAgent("1.3.6.1.2.1.1.3.0 number 100"); err != nil {
+	bad := &agent{err: errors.New("incoming packet is not authentic, discarding")}
+	good, err := parseAgent("1.3.6.1.2.1.1.3.0 number 100")
+	if err != nil {
 		t.Fatal(err)
 	}
 	queue := []*agent{bad, good}
