@@ -23,8 +23,6 @@ type Metrics struct {
 	ended     *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	delivered *prometheus.CounterVec
-	desired   prometheus.Gauge
-	installed prometheus.Gauge
 	appends   prometheus.Histogram
 	forecast  prometheus.Histogram
 }
@@ -36,8 +34,6 @@ func NewMetrics() *Metrics {
 		ended:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_incidents_total", Help: "Incidents that ended, by outcome."}, []string{"outcome"}),
 		refusals:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_actuator_refusals_total", Help: "Plans that the guard refused, by reason."}, []string{"reason"}),
 		delivered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_intake_deliveries_total", Help: "Webhook deliveries, by what became of them."}, []string{"result"}),
-		desired:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "trainyard_actuator_routes_desired", Help: "Routes in the table of desired state."}),
-		installed: prometheus.NewGauge(prometheus.GaugeOpts{Name: "trainyard_actuator_routes_installed", Help: "Routes that the driver read back as installed."}),
 		appends: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "trainyard_journal_append_duration_seconds", Help: "Time to append to the journal, fsync included.",
 			// From a fast NVMe's fsync to a disk on which the webhook's second is gone.
@@ -53,15 +49,20 @@ func NewMetrics() *Metrics {
 			m.ended.WithLabelValues(string(s)) // from the first scrape on, so that increase() sees the first
 		}
 	}
-	m.registry.MustRegister(m.ended, m.refusals, m.delivered, m.desired, m.installed, m.appends, m.forecast,
+	m.registry.MustRegister(m.ended, m.refusals, m.delivered, m.appends, m.forecast,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Watch adds what is read at each scrape: the incidents that are open, and the modes of the pools.
-func (m *Metrics) Watch(incidents func() []flow.View, policies func() policy.Set) {
-	m.registry.MustRegister(yardCollector{incidents, policies})
+// Watched is what is read at each scrape.
+type Watched struct {
+	Incidents func() []flow.View
+	Policies  func() policy.Set
+	Routes    func() (desired, installed int)
 }
+
+// Watch adds the incidents that are open, the modes of the pools and the routes.
+func (m *Metrics) Watch(w Watched) { m.registry.MustRegister(yardCollector{w}) }
 
 // Handler serves the registry.
 func (m *Metrics) Handler() http.Handler {
@@ -73,12 +74,6 @@ func (m *Metrics) Delivery(result string) { m.delivered.WithLabelValues(result).
 
 // Appended observes one fsync of the journal.
 func (m *Metrics) Appended(_ int, took time.Duration) { m.appends.Observe(took.Seconds()) }
-
-// Routes takes over what a read-back showed.
-func (m *Metrics) Routes(desired, installed int) {
-	m.desired.Set(float64(desired))
-	m.installed.Set(float64(installed))
-}
 
 // Ended counts an incident that came to its end, and why it was refused if it was.
 func (m *Metrics) Ended(v flow.View) {
@@ -126,26 +121,26 @@ func (m *Metrics) Verified(f plan.Forecast, v flow.Verification, measuredGain fl
 }
 
 // yardCollector reads the loop's state at each scrape.
-type yardCollector struct {
-	incidents func() []flow.View
-	policies  func() policy.Set
-}
+type yardCollector struct{ w Watched }
 
 var (
 	incidentsDesc = prometheus.NewDesc("trainyard_incidents", "Incidents that are open, by state.", []string{"state"}, nil)
 	modeDesc      = prometheus.NewDesc("trainyard_actuator_mode", "1 for the mode that a pool is in, 0 for the others.", []string{"pool", "mode"}, nil)
+	desiredDesc   = prometheus.NewDesc("trainyard_actuator_routes_desired", "Routes in the table of desired state.", nil, nil)
+	installedDesc = prometheus.NewDesc("trainyard_actuator_routes_installed", "Routes that the driver read back as installed.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (yardCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- incidentsDesc
-	ch <- modeDesc
+	for _, d := range []*prometheus.Desc{incidentsDesc, modeDesc, desiredDesc, installedDesc} {
+		ch <- d
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (y yardCollector) Collect(ch chan<- prometheus.Metric) {
 	open := map[flow.IncidentState]int{}
-	for _, v := range y.incidents() {
+	for _, v := range y.w.Incidents() {
 		open[v.State]++
 	}
 	for _, s := range flow.States {
@@ -153,7 +148,10 @@ func (y yardCollector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(incidentsDesc, prometheus.GaugeValue, float64(open[s]), string(s))
 		}
 	}
-	for pool, is := range pools(y.policies()) {
+	desired, installed := y.w.Routes()
+	ch <- prometheus.MustNewConstMetric(desiredDesc, prometheus.GaugeValue, float64(desired))
+	ch <- prometheus.MustNewConstMetric(installedDesc, prometheus.GaugeValue, float64(installed))
+	for pool, is := range pools(y.w.Policies()) {
 		for _, mode := range []policy.Mode{policy.Watch, policy.Advise, policy.Act} {
 			value := 0.0
 			if mode == is {

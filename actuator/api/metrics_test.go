@@ -20,11 +20,11 @@ import (
 // TestMetrics touches every metric once and compares names, help and labels with the catalogue.
 func TestMetrics(t *testing.T) {
 	m := api.NewMetrics()
-	m.Watch(func() []flow.View { return apitest.All() }, func() policy.Set {
+	m.Watch(api.Watched{Incidents: func() []flow.View { return apitest.All() }, Routes: func() (int, int) { return 2, 1 }, Policies: func() policy.Set {
 		act, watch := policy.Default(), policy.Default()
 		act.Name, act.Mode, watch.Name, watch.Pool = "a", policy.Act, "w", "new"
 		return policy.Set{Policies: []policy.Policy{act, watch}, Pools: map[string]policy.Mode{"default": policy.Advise}}
-	})
+	}})
 	for _, v := range apitest.All() {
 		if v.Over {
 			m.Ended(v)
@@ -32,7 +32,6 @@ func TestMetrics(t *testing.T) {
 	}
 	m.Delivery("taken")
 	m.Appended(1, time.Millisecond)
-	m.Routes(2, 1)
 	m.Verified(plan.Forecast{Gain: 0.48}, flow.Verification{Outcome: flow.Better}, 0.45)
 	m.Verified(plan.Forecast{Gain: 0.48}, flow.Verification{Outcome: flow.Inconclusive}, 0)
 	w := httptest.NewRecorder()

@@ -47,11 +47,12 @@ type App struct {
 	metrics  *api.Metrics
 	parts    atomic.Pointer[parts] // what a reload may exchange
 	reloadMu sync.Mutex
+	pollNow  chan struct{}
 }
 
 // New builds the whole actuator from the bottom to the top. On an error, what was built is closed again.
 func New(cfg config.Config, o Options) (_ *App, err error) {
-	a := &App{cfg: cfg, options: o, log: o.Logger}
+	a := &App{cfg: cfg, options: o, log: o.Logger, pollNow: make(chan struct{}, 1)}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -96,7 +97,10 @@ func New(cfg config.Config, o Options) (_ *App, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the loop: %w", err)
 	}
-	a.metrics.Watch(a.loop.Views, a.loop.Policies)
+	a.metrics.Watch(api.Watched{Incidents: a.loop.Views, Policies: a.loop.Policies, Routes: func() (int, int) {
+		s := a.loop.Status()
+		return s.Desired, s.Installed
+	}})
 
 	if err := a.mount(p); err != nil {
 		return nil, err
@@ -138,7 +142,6 @@ func (a *App) hooks() loop.Hooks {
 			a.log.Info("incident is over", "incident", v.ID, "target", v.Target, "state", v.State, "reason", v.Reason)
 			a.metrics.Ended(v)
 		},
-		Routes: a.metrics.Routes,
 		Verified: func(f plan.Forecast, v flow.Verification) {
 			for _, x := range v.Figures {
 				if x.What == gainFigure {

@@ -350,7 +350,9 @@ func TestAdviseWaits(t *testing.T) {
 func TestPrometheusDown(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, "act")
-	y.prom.Fail(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "starting up", http.StatusServiceUnavailable) })
+	y.prom.Fail(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "starting up", http.StatusServiceUnavailable)
+	})
 	began := time.Now()
 	y.alert("firing", began)
 	var v flow.View

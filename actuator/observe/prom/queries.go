@@ -47,49 +47,64 @@ const (
 	JobReportsAge Query = "age of job reports"
 )
 
-// question is one row of the fixed list. In its expression $F stands for the fabric matcher and $W for the window.
+// question is one row of the fixed list. In its expression $F stands for the fabric matcher, $W for the window, $A for
+// the age that is accepted and $S for a small part of it.
 type question struct {
 	name Query
 	expr string
 }
 
+// last is the newest sample that is not older than accepted. A plain selector would see nothing from a scrape that
+// failed to the next: one lost scrape would be a hole in the picture, though nothing in it is stale yet.
+func last(selector string) string { return "last_over_time(" + selector + "[$A])" }
+
+// age is how old that sample is, by Prometheus' clock (contract 6).
+func age(selector string) string {
+	return "time() - (timestamp(" + selector + ") or max_over_time(timestamp(" + selector + ")[$A:$S]))"
+}
+
+// onNIC keeps the interfaces that are NICs of the fabric.
+func onNIC(expr string) string {
+	return "(" + expr + ") and on (node, device) " + last("trainyard_nic_info{$F}")
+}
+
 // queries is everything that a snapshot asks. Each aggregates away `instance` and `job`, so that two exporters that
 // say the same are one fact, and two that say different things are two rows, which Build refuses.
 var queries = []question{
-	{SwitchInfo, `group by (fabric, switch, tier, asn, chassis_id, balancing, vrf) (trainyard_switch_info{$F})`},
-	{SwitchUp, `max by (fabric, switch) (trainyard_switch_up{$F})`},
-	{LinkInfo, `group by (fabric, link, switch, port, peer_kind, peer, peer_port, peer_link, direction, ecmp_group) (trainyard_link_info{$F})`},
-	{PortSpeed, `max by (fabric, switch, port) (trainyard_switch_port_speed_bytes_per_second{$F})`},
-	{PortUp, `min by (fabric, switch, port) (trainyard_switch_port_up{$F})`},
-	{PortAddress, `group by (fabric, switch, port, address) (trainyard_switch_port_address_info{$F})`},
-	{NICInfo, `group by (fabric, node, device, rail, address) (trainyard_nic_info{$F})`},
-	{JobInfo, `group by (job_id, gang, collective, ranks, connections) (trainyard_job_info)`},
-	{RankAddress, `group by (job_id, gang, rank, node, rail, address) (trainyard_job_rank_address_info)`},
+	{SwitchInfo, "group by (fabric, switch, tier, asn, chassis_id, balancing, vrf) (" + last("trainyard_switch_info{$F}") + ")"},
+	{SwitchUp, "max by (fabric, switch) (" + last("trainyard_switch_up{$F}") + ")"},
+	{LinkInfo, "group by (fabric, link, switch, port, peer_kind, peer, peer_port, peer_link, direction, ecmp_group) (" + last("trainyard_link_info{$F}") + ")"},
+	{PortSpeed, "max by (fabric, switch, port) (" + last("trainyard_switch_port_speed_bytes_per_second{$F}") + ")"},
+	{PortUp, "min by (fabric, switch, port) (" + last("trainyard_switch_port_up{$F}") + ")"},
+	{PortAddress, "group by (fabric, switch, port, address) (" + last("trainyard_switch_port_address_info{$F}") + ")"},
+	{NICInfo, "group by (fabric, node, device, rail, address) (" + last("trainyard_nic_info{$F}") + ")"},
+	{JobInfo, "group by (job_id, gang, collective, ranks, connections) (" + last("trainyard_job_info") + ")"},
+	{RankAddress, "group by (job_id, gang, rank, node, rail, address) (" + last("trainyard_job_rank_address_info") + ")"},
 
-	{LinkTransmit, `max by (fabric, link) (link:transmit:bytes_per_second{$F})`},
-	{LinkRuleAge, `max by (fabric, link) (time() - timestamp(link:transmit:bytes_per_second{$F}))`},
-	{PortAge, `max by (fabric, switch, port) (time() - timestamp(trainyard_switch_port_transmit_bytes_total{$F}))`},
-	{PortReceive, `max by (fabric, switch, port) (rate(trainyard_switch_port_receive_bytes_total{$F}[$W]))`},
-	{LinkErrors, `max by (fabric, link) (link:errors:per_second{$F})`},
-	{LinkFlaps, `max by (fabric, link) (link:flaps:increase{$F})`},
+	{LinkTransmit, "max by (fabric, link) (" + last("link:transmit:bytes_per_second{$F}") + ")"},
+	{LinkRuleAge, "max by (fabric, link) (" + age("link:transmit:bytes_per_second{$F}") + ")"},
+	{PortAge, "max by (fabric, switch, port) (" + age("trainyard_switch_port_transmit_bytes_total{$F}") + ")"},
+	{PortReceive, "max by (fabric, switch, port) (rate(trainyard_switch_port_receive_bytes_total{$F}[$W]))"},
+	{LinkErrors, "max by (fabric, link) (" + last("link:errors:per_second{$F}") + ")"},
+	{LinkFlaps, "max by (fabric, link) (" + last("link:flaps:increase{$F}") + ")"},
 
-	{NICTransmit, `max by (node, device) (rate(node_network_transmit_bytes_total[$W]) and on (node, device) trainyard_nic_info{$F})`},
-	{NICReceive, `max by (node, device) (rate(node_network_receive_bytes_total[$W]) and on (node, device) trainyard_nic_info{$F})`},
-	{NICAge, `max by (node, device) (time() - timestamp(node_network_transmit_bytes_total) and on (node, device) trainyard_nic_info{$F})`},
-	{NICPause, `max by (node, device) (nic:pause:ratio)`},
-	{NodeECN, `max by (node) (node:ecn:rate)`},
-	{NodeZeroWin, `max by (node) (node:zero_windows:rate)`},
-	{NodeRetrans, `max by (node) (node:retransmits:rate)`},
+	{NICTransmit, "max by (node, device) (" + onNIC("rate(node_network_transmit_bytes_total[$W])") + ")"},
+	{NICReceive, "max by (node, device) (" + onNIC("rate(node_network_receive_bytes_total[$W])") + ")"},
+	{NICAge, "max by (node, device) (" + onNIC(age("node_network_transmit_bytes_total")) + ")"},
+	{NICPause, "max by (node, device) (" + last("nic:pause:ratio") + ")"},
+	{NodeECN, "max by (node) (" + last("node:ecn:rate") + ")"},
+	{NodeZeroWin, "max by (node) (" + last("node:zero_windows:rate") + ")"},
+	{NodeRetrans, "max by (node) (" + last("node:retransmits:rate") + ")"},
 
-	{StepSeconds, `max by (job_id, gang) (job:step_seconds:mean)`},
-	{StepBaseline, `max by (job_id, gang) (job:step_seconds:baseline)`},
-	{Collective, `max by (job_id, gang) (job:collective_seconds:mean)`},
-	{Compute, `max by (job_id, gang, rank) (rank:compute_seconds:mean)`},
-	{JobStepRate, `avg by (job_id, gang) (rate(trainyard_job_steps_total[$W]))`},
-	{JobSteps, `avg by (job_id, gang) (trainyard_job_steps_total)`},
-	{JobStepSecs, `avg by (job_id, gang) (trainyard_job_step_seconds_total)`},
-	{JobBytesRate, `avg by (job_id, gang, rail) (rate(trainyard_job_collective_bytes_total[$W]))`},
-	{JobReportsAge, `max by (job_id, gang) (time() - timestamp(trainyard_job_steps_total))`},
+	{StepSeconds, "max by (job_id, gang) (" + last("job:step_seconds:mean") + ")"},
+	{StepBaseline, "max by (job_id, gang) (" + last("job:step_seconds:baseline") + ")"},
+	{Collective, "max by (job_id, gang) (" + last("job:collective_seconds:mean") + ")"},
+	{Compute, "max by (job_id, gang, rank) (" + last("rank:compute_seconds:mean") + ")"},
+	{JobStepRate, "avg by (job_id, gang) (rate(trainyard_job_steps_total[$W]))"},
+	{JobSteps, "avg by (job_id, gang) (" + last("trainyard_job_steps_total") + ")"},
+	{JobStepSecs, "avg by (job_id, gang) (" + last("trainyard_job_step_seconds_total") + ")"},
+	{JobBytesRate, "avg by (job_id, gang, rail) (rate(trainyard_job_collective_bytes_total[$W]))"},
+	{JobReportsAge, "max by (job_id, gang) (" + age("trainyard_job_steps_total") + ")"},
 }
 
 // text is the expression for one configuration. The fabric cannot break out of its quotes: Validate refuses them.
@@ -98,7 +113,7 @@ func (q question) text(c Config) string {
 	if c.Fabric != "" {
 		matcher = fmt.Sprintf(`fabric="%s"`, c.Fabric)
 	}
-	return strings.NewReplacer("$F", matcher, "$W", promDuration(c.Window)).Replace(q.expr)
+	return strings.NewReplacer("$F", matcher, "$W", promDuration(c.Window), "$A", promDuration(c.MaxAge), "$S", promDuration(c.MaxAge/12)).Replace(q.expr)
 }
 
 // promDuration spells a duration as PromQL does; milliseconds are its finest unit.
