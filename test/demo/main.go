@@ -98,7 +98,10 @@ func demo(ctx context.Context, out io.Writer, simulate bool, dir string) error {
 func once(ctx context.Context, out io.Writer, simulate bool, mode policy.Mode, plan schedule, bin binaries, dir string) (_ result, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return result{}, fmt.Errorf("make the run's folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil { // an old journal in it would be replayed
 		return result{}, fmt.Errorf("make the run's folder: %w", err)
 	}
 	say := newTimeline(out)

@@ -29,7 +29,10 @@ type simulated struct {
 
 // agentCache is how old the plant's switch counters get. A switch that streams its counters (gNMI) is like this; one that is
 // polled over SNMP is often thirty times slower, and needs the longer windows of the production profile.
-const agentCache = 200 * time.Millisecond
+const agentCache = 100 * time.Millisecond
+
+// bytesPerStep is what each rank of a job sends on each rail in one step.
+const bytesPerStep = 4e9
 
 // newSimulated starts a plant in real time.
 func newSimulated(ctx context.Context, dir string) *simulated {
@@ -48,7 +51,7 @@ func (y *simulated) About() string {
 // StartJob: 0.19 s a step alone, a tenth of it compute. Nearly everything a job does is on the wire, so two jobs that share
 // one link cannot interleave. Both jobs' first rail from pod A to pod B goes over s1; all else is kept apart.
 func (y *simulated) StartJob(_ context.Context, job string) error {
-	j := sim.Job{ID: job, Nodes: []int{1, 2, 5, 6}, Compute: 20 * time.Millisecond, ComputeNoise: 0.02, BytesPerStep: 4e9,
+	j := sim.Job{ID: job, Nodes: []int{1, 2, 5, 6}, Compute: 20 * time.Millisecond, ComputeNoise: 0.02, BytesPerStep: bytesPerStep,
 		Via: func(_, _, _ int) int { return 1 }}
 	if job == jobB {
 		j.Nodes = []int{3, 4, 7, 8}
