@@ -54,7 +54,7 @@ func column(t *testing.T, g *gosnmp.GoSNMP, oid string) map[string]string {
 
 func TestAgents(t *testing.T) {
 	ctx := testContext(t, time.Minute)
-	l := up(t, ctx, lab.Config{})
+	l := up(ctx, t, lab.Config{})
 	t.Run("IF-MIB", func(t *testing.T) {
 		g := snmp(t, l, "l1", true)
 		names, speeds := column(t, g, "1.3.6.1.2.1.31.1.1.1.1"), column(t, g, "1.3.6.1.2.1.31.1.1.1.15")

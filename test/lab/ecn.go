@@ -63,7 +63,7 @@ func (l *Lab) forgetHash() error {
 	if err != nil {
 		return fmt.Errorf("load the program that clears packet hashes: %w", err)
 	}
-	defer prog.Close()
+	defer func() { _ = prog.Close() }() // what is attached keeps it
 	for _, c := range l.Cables {
 		if c.Fabric {
 			continue
@@ -108,7 +108,7 @@ func (l *Lab) markPort(place, port string) error {
 		_ = state.Close()
 		return fmt.Errorf("load the ECN program of %s:%s: %w", place, port, err)
 	}
-	defer prog.Close()
+	defer func() { _ = prog.Close() }() // what is attached keeps it
 	at, err := l.attach(place, port, prog, ebpf.AttachTCXEgress)
 	if err != nil {
 		_ = state.Close()

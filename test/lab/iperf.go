@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -74,7 +75,7 @@ func (l *Lab) Iperf3(ctx context.Context, s Iperf) (IperfResult, error) {
 			}
 		}
 		if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
-			return fmt.Errorf("iperf3 %s -> %s: %w (exit: %v)", from, to, err, waitErr)
+			return fmt.Errorf("iperf3 %s -> %s: %w", from, to, errors.Join(err, waitErr))
 		}
 		if answer.Error != "" {
 			return fmt.Errorf("iperf3 %s -> %s: %s", from, to, answer.Error)

@@ -25,7 +25,7 @@ func testContext(t *testing.T, limit time.Duration) context.Context {
 }
 
 // up builds a lab that ends with the test.
-func up(t *testing.T, ctx context.Context, cfg lab.Config) *lab.Lab {
+func up(ctx context.Context, t *testing.T, cfg lab.Config) *lab.Lab {
 	t.Helper()
 	cfg.Log = t.Output()
 	l, err := lab.Up(ctx, cfg)

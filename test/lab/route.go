@@ -162,7 +162,7 @@ func (l *Lab) RouteEvents(place string) (*RouteMonitor, error) {
 	}
 	go func() {
 		for u := range updates {
-			if u.Route.Table != unix.RT_TABLE_MAIN || u.Route.Family != unix.AF_INET {
+			if u.Table != unix.RT_TABLE_MAIN || u.Family != unix.AF_INET {
 				continue
 			}
 			e := RouteEvent{At: time.Now(), Deleted: u.Type == unix.RTM_DELROUTE, Route: toRoute(u.Route, names)}
@@ -279,8 +279,11 @@ func (l *Lab) uplinks(ctx context.Context, proto string, src, dst netip.Addr, sp
 		var answer []struct {
 			Dev string `json:"dev"`
 		}
-		if err := dec.Decode(&answer); err != nil || len(answer) != 1 {
-			return nil, fmt.Errorf("ask %s for its path to %s: unexpected answer (%v)", nic.Leaf, dst, err)
+		if err := dec.Decode(&answer); err != nil {
+			return nil, fmt.Errorf("ask %s for its path to %s: %w", nic.Leaf, dst, err)
+		}
+		if len(answer) != 1 {
+			return nil, fmt.Errorf("ask %s for its path to %s: %d answers", nic.Leaf, dst, len(answer))
 		}
 		devs[i] = answer[0].Dev
 	}

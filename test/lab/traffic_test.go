@@ -22,7 +22,7 @@ func always(spine string) func(rank, rail, conn int) string {
 
 var jobA, jobB = []string{"n1", "n2", "n5", "n6"}, []string{"n3", "n4", "n7", "n8"}
 
-func startJob(t *testing.T, ctx context.Context, l *lab.Lab, id string, hosts []string, spine string) *ring.Job {
+func startJob(ctx context.Context, t *testing.T, l *lab.Lab, id string, hosts []string, spine string) *ring.Job {
 	t.Helper()
 	j, err := ring.Start(ctx, l, ring.Spec{JobID: id, Hosts: hosts, Spine: always(spine)})
 	must(t, err)
@@ -31,7 +31,7 @@ func startJob(t *testing.T, ctx context.Context, l *lab.Lab, id string, hosts []
 }
 
 // over lets a job run n steps and sums them up.
-func over(t *testing.T, ctx context.Context, j *ring.Job, n int) ring.Stats {
+func over(ctx context.Context, t *testing.T, j *ring.Job, n int) ring.Stats {
 	t.Helper()
 	since := time.Now()
 	must(t, j.WaitSteps(ctx, n))
@@ -41,11 +41,11 @@ func over(t *testing.T, ctx context.Context, j *ring.Job, n int) ring.Stats {
 // TestStepTimeAgainstWitnesses checks what a ring says of itself against the kernel's counters and iperf3.
 func TestStepTimeAgainstWitnesses(t *testing.T) {
 	ctx := testContext(t, time.Minute)
-	l := up(t, ctx, lab.Config{ECN: true})
+	l := up(ctx, t, lab.Config{ECN: true})
 	witness, err := l.Iperf3(ctx, lab.Iperf{From: netip.MustParseAddr("10.1.2.2"), To: netip.MustParseAddr("10.3.5.2"), Port: 5201, Duration: 3 * time.Second})
 	must(t, err)
 	t.Logf("%s alone on the path of the ring: %.1f Mbit/s, %d retransmits", witness.Version, witness.BitsPerSecond/1e6, witness.Retransmits)
-	j := startJob(t, ctx, l, "job-a", jobA, "s1")
+	j := startJob(ctx, t, l, "job-a", jobA, "s1")
 	must(t, j.WaitSteps(ctx, 3))
 	begin := time.Now()
 	before, err := l.PortCounters("l1", "sp1")
@@ -87,17 +87,17 @@ func TestStepTimeAgainstWitnesses(t *testing.T) {
 // moves one flow away, both are fast again and no connection breaks.
 func TestHandMovedRoute(t *testing.T) {
 	ctx := testContext(t, 90*time.Second)
-	l := up(t, ctx, lab.Config{ECN: true})
+	l := up(ctx, t, lab.Config{ECN: true})
 	monitor, err := l.RouteEvents("l1")
 	must(t, err)
-	a := startJob(t, ctx, l, "job-a", jobA, "s1")
+	a := startJob(ctx, t, l, "job-a", jobA, "s1")
 	must(t, a.WaitSteps(ctx, 5))
-	alone := over(t, ctx, a, 20)
-	b := startJob(t, ctx, l, "job-b", jobB, "s1")
+	alone := over(ctx, t, a, 20)
+	b := startJob(ctx, t, l, "job-b", jobB, "s1")
 	must(t, b.WaitSteps(ctx, 5))
 	ce, err := l.NetSNMP("n5")
 	must(t, err)
-	congested := over(t, ctx, a, 25)
+	congested := over(ctx, t, a, 25)
 	marks, err := l.NetSNMP("n5")
 	must(t, err)
 	queue, err := l.Drops(ctx, "l1", "sp1")
@@ -116,10 +116,10 @@ func TestHandMovedRoute(t *testing.T) {
 	during := b.Stats(moved, time.Time{})
 	before1, err := l.PortCounters("l1", "sp2")
 	must(t, err)
-	after := over(t, ctx, a, 20)
+	after := over(ctx, t, a, 20)
 	after1, err := l.PortCounters("l1", "sp2")
 	must(t, err)
-	afterB := over(t, ctx, b, 10)
+	afterB := over(ctx, t, b, 10)
 	t.Log("job-a alone:     ", alone)
 	t.Log("job-a congested: ", congested)
 	t.Log("job-b, the move: ", during)
@@ -163,16 +163,16 @@ func TestHandMovedRoute(t *testing.T) {
 // TestCauses checks that each cause of slowness can be made and shows what it should (field rule 3).
 func TestCauses(t *testing.T) {
 	ctx := testContext(t, 2*time.Minute)
-	l := up(t, ctx, lab.Config{ECN: true})
-	a := startJob(t, ctx, l, "job-a", jobA, "s1")
+	l := up(ctx, t, lab.Config{ECN: true})
+	a := startJob(ctx, t, l, "job-a", jobA, "s1")
 	must(t, a.WaitSteps(ctx, 5))
-	alone := over(t, ctx, a, 15)
+	alone := over(ctx, t, a, 15)
 	t.Log("alone:        ", alone)
 
 	t.Run("straggler", func(t *testing.T) {
 		must(t, a.SetCompute(2, 150*time.Millisecond))
 		must(t, a.WaitSteps(ctx, 2))
-		st := over(t, ctx, a, 10)
+		st := over(ctx, t, a, 10)
 		t.Log("straggler:    ", st)
 		if st.Median < alone.Median+80*time.Millisecond {
 			t.Errorf("a rank that computes 130 ms longer changes the step from %v to %v only", alone.Median, st.Median)
@@ -185,7 +185,7 @@ func TestCauses(t *testing.T) {
 		must(t, err)
 		must(t, a.SetReadRate(1, 4_000_000))
 		must(t, a.WaitSteps(ctx, 2))
-		st := over(t, ctx, a, 8)
+		st := over(ctx, t, a, 8)
 		after, err := l.NetSNMP("n2")
 		must(t, err)
 		t.Log("slow receiver:", st)
@@ -207,7 +207,7 @@ func TestCauses(t *testing.T) {
 			streams = append(streams, s)
 		}
 		must(t, a.WaitSteps(ctx, 2))
-		st := over(t, ctx, a, 5)
+		st := over(ctx, t, a, 5)
 		after, err := l.Drops(ctx, "l3", "h5")
 		must(t, err)
 		t.Log("incast:       ", st)
@@ -238,12 +238,12 @@ func TestCauses(t *testing.T) {
 		t.Log("job over the cut:", a.Stats(cut, time.Time{}))
 		must(t, l.RestoreLink("s1", "l3"))
 		must(t, a.WaitSteps(ctx, 2))
-		t.Log("cable in again: ", over(t, ctx, a, 5))
+		t.Log("cable in again: ", over(ctx, t, a, 5))
 	})
 	t.Run("lost capacity", func(t *testing.T) {
 		must(t, l.SetRate(ctx, "l1", "sp1", 40))
 		must(t, a.WaitSteps(ctx, 2))
-		st := over(t, ctx, a, 8)
+		st := over(ctx, t, a, 8)
 		t.Log("40 Mbit/s:    ", st)
 		must(t, l.SetRate(ctx, "l1", "sp1", 100))
 	})
@@ -266,7 +266,7 @@ func TestCauses(t *testing.T) {
 // TestTrafficEndsByItself: bounded in time, and gone with whoever started it.
 func TestTrafficEndsByItself(t *testing.T) {
 	ctx := testContext(t, time.Minute)
-	l := up(t, ctx, lab.Config{NoAgents: true})
+	l := up(ctx, t, lab.Config{NoAgents: true})
 	j, err := ring.Start(ctx, l, ring.Spec{JobID: "short", Hosts: []string{"n1", "n2"}, Duration: 2 * time.Second})
 	must(t, err)
 	s, err := ring.StartStream(ctx, l, ring.Stream{From: "n3", To: "n4", Duration: time.Second})

@@ -124,8 +124,8 @@ func TestUpAndDown(t *testing.T) {
 
 func TestTwoLabsSideBySide(t *testing.T) {
 	ctx := testContext(t, time.Minute)
-	a := up(t, ctx, lab.Config{})
-	b := up(t, ctx, lab.Config{SharedSpineAS: true})
+	a := up(ctx, t, lab.Config{})
+	b := up(ctx, t, lab.Config{SharedSpineAS: true})
 	ping := func(l *lab.Lab) error {
 		_, err := l.Exec(ctx, "n1", "ping", "-c", "1", "-W", "1", "-I", "10.1.1.2", "10.3.5.2")
 		return err

@@ -151,7 +151,7 @@ func runProbeSend(orders *json.Decoder, tell func(any)) error {
 		tell(ProbeResult{Error: err.Error()})
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	packet := make([]byte, probeSize)
 	begin := time.Now()
 	var n uint64

@@ -183,7 +183,7 @@ func (r *rank) connect() error {
 				return err
 			}
 			g.Go(func() error {
-				defer ln.Close()
+				defer func() { _ = ln.Close() }()
 				if err := ln.SetDeadline(limit); err != nil {
 					return err
 				}

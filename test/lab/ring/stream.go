@@ -211,7 +211,7 @@ func runStreamSend(orders *json.Decoder, tell func(any)) error {
 		tell(sendLine{Error: err.Error()})
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	piece := 32 << 10
 	begin, sent := time.Now(), 0
 	for time.Now().Before(end) {
@@ -259,7 +259,7 @@ func runStreamReceive(orders *json.Decoder, tell func(any)) error {
 		tell(StreamSample{Error: err.Error()})
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	_ = c.SetReadDeadline(time.Now().Add(o.Duration + 10*time.Second))
 	buf := make([]byte, 64<<10)
 	last := time.Now()

@@ -17,10 +17,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := lab.InstallPackages(ctx, os.Stdout); err != nil {
+	err := lab.InstallPackages(ctx, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab-deps:", err)
-		stop()
 		os.Exit(1)
 	}
 }
