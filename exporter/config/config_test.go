@@ -147,6 +147,41 @@ func TestLoadNode(t *testing.T) {
 	}
 }
 
+// The examples of the documentation are configurations.
+func TestDocumentedExamples(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "exporter.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SNMP_COMMUNITY", "public")
+	pass := write(t, "pass", "a long passphrase")
+	seen := 0
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		switch {
+		case strings.HasPrefix(text, "# node\n"):
+			n, err := LoadNode(write(t, "node.yaml", text))
+			n.Name = "n1"
+			if err == nil {
+				err = n.Validate()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			seen++
+		case strings.HasPrefix(text, "# fabric\n"):
+			text = strings.NewReplacer("/etc/trainyard/snmp-auth", pass, "/etc/trainyard/snmp-priv", pass).Replace(text)
+			if _, err := LoadFabric(write(t, "fabric.yaml", text)); err != nil {
+				t.Error(err)
+			}
+			seen++
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d examples found, want 2", seen)
+	}
+}
+
 func TestCheckListen(t *testing.T) {
 	users := write(t, "web.yaml", "basic_auth_users: {prometheus: $2y$04$abc}\n")
 	certs := write(t, "web.yaml", "tls_server_config: {cert_file: a, key_file: b, client_auth_type: RequireAndVerifyClientCert}\n")
