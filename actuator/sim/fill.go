@@ -86,35 +86,71 @@ func newFiller(links int) *filler {
 	return &filler{left: make([]float64, links), active: make([]float64, links), rising: make([]int, links), on: make([][]int, links)}
 }
 
+// open lists the links that may fill up, with who uses them. A link that could carry all that its users want at
+// most is none of them: on a large fabric that leaves few.
+func (f *filler) open(users []user, capacity []float64) {
+	f.links = f.links[:0]
+	for _, u := range users {
+		for _, x := range u.uses {
+			if x.by <= 0 {
+				continue
+			}
+			if f.left[x.link] == 0 {
+				f.links = append(f.links, x.link)
+				f.left[x.link] = math.SmallestNonzeroFloat64
+			}
+			f.left[x.link] += x.by * u.most
+		}
+	}
+	may := f.links[:0]
+	for _, l := range f.links {
+		const slack = 1e-9
+		if f.left[l] > capacity[l]*(1-slack) {
+			may = append(may, l)
+			f.rising[l] = 1 // marks the link for the loop below
+			f.left[l] = capacity[l]
+		} else {
+			f.left[l] = 0
+		}
+	}
+	f.links = may
+	for i, u := range users {
+		for _, x := range u.uses {
+			if x.by <= 0 || f.rising[x.link] == 0 {
+				continue
+			}
+			f.active[x.link] += x.by * u.weight
+			f.on[x.link] = append(f.on[x.link], i)
+			f.rising[x.link] = len(f.on[x.link])
+		}
+	}
+}
+
+// close leaves all memory zero again.
+func (f *filler) close() {
+	for _, l := range f.links {
+		f.left[l], f.active[l], f.rising[l], f.on[l] = 0, 0, 0, f.on[l][:0]
+	}
+}
+
 // fill raises the water, and with it the levels of all users by their weights, and returns where each one stops.
 // A user who is stopped by one of its links leaves its share of all its other links to the rest: that is the
 // coupling of a collective.
 func (f *filler) fill(users []user, capacity []float64) []float64 {
 	level := make([]float64, len(users))
 	stopped := make([]bool, len(users))
-	f.links = f.links[:0]
+	f.open(users, capacity)
+	defer f.close()
+	links := append([]int(nil), f.links...)
 	for i, u := range users {
+		bound := false
 		for _, x := range u.uses {
-			l := x.link
-			if x.by <= 0 {
-				continue
-			}
-			if len(f.on[l]) == 0 {
-				f.links = append(f.links, l)
-				f.left[l] = capacity[l]
-			}
-			f.active[l] += x.by * u.weight
-			f.rising[l]++
-			f.on[l] = append(f.on[l], i)
+			bound = bound || x.by > 0 && f.rising[x.link] > 0
+		}
+		if !bound && !math.IsInf(u.most, 1) { // no link can stop it
+			stopped[i], level[i] = true, u.most
 		}
 	}
-	all := f.links
-	defer func() {
-		for _, l := range all {
-			f.left[l], f.active[l], f.rising[l], f.on[l] = 0, 0, 0, f.on[l][:0]
-		}
-	}()
-	links := append([]int(nil), f.links...)
 	var done []int
 	const slack = 1e-12 // relative: links that fill up at the same water are full in the same round
 	for range users {   // each round stops one user at least
@@ -154,7 +190,7 @@ func (f *filler) fill(users []user, capacity []float64) []float64 {
 			u := users[i]
 			stopped[i], level[i] = true, min(water*u.weight, u.most)
 			for _, x := range u.uses {
-				if x.by > 0 {
+				if x.by > 0 && f.rising[x.link] > 0 {
 					f.left[x.link] -= x.by * level[i]
 					f.active[x.link] -= x.by * u.weight
 					f.rising[x.link]--

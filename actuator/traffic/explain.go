@@ -41,10 +41,11 @@ type Miss struct {
 // Explanation is what the flows and the measured loads say together about which flow is where.
 type Explanation struct {
 	Fits    bool
-	Reason  string // for people, always set
-	Worst   Miss   // of the nearest placement, among the links of the plan; zero when it has no measured link
-	Count   int    // placements of the flows around the target that fit
-	Exact   bool   // all of them were enumerated; else Count is how many a bounded search found
+	Reason  string     // for people, always set
+	Worst   Miss       // of the nearest placement, among the links of the plan; zero when it has no measured link
+	Missing ident.Port // a link of the plan whose load is not measured; zero when all are
+	Count   int        // placements of the flows around the target that fit
+	Exact   bool       // all of them were enumerated; else Count is how many a bounded search found
 	Flows   []Routed
 	Samples []Assignment // placements to forecast over: all of them when few, else a fair draw; never empty
 	// Background is traffic in bytes/s, by link, that no flow explains, on links away from the target. The model
@@ -90,7 +91,7 @@ func Explain(g *topo.Graph, flows []Routed, loads map[ident.Port]float64, target
 		out.Exact = out.Exact && solved[i].exact
 		out.Count = int(min(maxCount, float64(out.Count)*float64(solved[i].count)))
 	}
-	out.Samples = e.combine(groups, solved)
+	out.Samples = e.nearest(e.combine(groups, solved))
 	out.Background = make([]float64, g.Len())
 	modelled := e.loads(out.Samples[0])
 	worst := 0.0
@@ -102,8 +103,9 @@ func Explain(g *topo.Graph, flows []Routed, loads map[ident.Port]float64, target
 				out.Background[id] = miss
 			}
 		case math.IsNaN(m):
-			if d := g.Link(topo.LinkID(id)).Direction; out.Fits && (d == topo.Up || d == topo.Down) {
-				out.Fits, out.Reason = false, fmt.Sprintf("does not explain the present: the load of link %s is not measured", g.Link(topo.LinkID(id)).From)
+			l := g.Link(topo.LinkID(id))
+			if out.Missing.IsZero() && (l.Direction == topo.Up || l.Direction == topo.Down) {
+				out.Missing = l.From
 			}
 		default:
 			if over := math.Abs(miss) / e.tolerance(topo.LinkID(id)); over >= worst {
@@ -112,7 +114,11 @@ func Explain(g *topo.Graph, flows []Routed, loads map[ident.Port]float64, target
 			}
 		}
 	}
-	if worst > 1 {
+	switch {
+	case !out.Missing.IsZero():
+		out.Fits = false
+		out.Reason = fmt.Sprintf("does not explain the present: the load of link %s is not measured", out.Missing)
+	case worst > 1:
 		out.Fits = false
 		out.Reason = fmt.Sprintf("does not explain the present: link %s carries %s measured and at best %s by the model (tolerance %.0f %% of its speed or %.0f %% of its load)",
 			out.Worst.Link, megabytes(out.Worst.Measured), megabytes(out.Worst.Modelled), 100*ToleranceOfSpeed, 100*ToleranceOfLoad)
@@ -293,6 +299,30 @@ func (e *explainer) combine(groups []group, solved []solution) []Assignment {
 		out[k] = slices.Clone(fixed)
 		for n, s := range solved {
 			put(out[k], groups[n], s.draw(rng))
+		}
+	}
+	return out
+}
+
+// nearest keeps the placements whose worst miss around the target is not much wider than that of the best one: all
+// that fit are possible, but one that is off by a whole tolerance where another is exact is not worth a forecast.
+func (e *explainer) nearest(all []Assignment) []Assignment {
+	const slack = 0.5 // of a tolerance: what two windows of the same counters may differ by
+	worst := make([]float64, len(all))
+	least := math.Inf(1)
+	for k, a := range all {
+		load := e.loads(a)
+		for _, id := range e.scopeList {
+			if m := e.measured[id]; !math.IsNaN(m) {
+				worst[k] = max(worst[k], math.Abs(load[id]-m)/e.tolerance(id))
+			}
+		}
+		least = min(least, worst[k])
+	}
+	var out []Assignment
+	for k, a := range all {
+		if worst[k] <= least+slack {
+			out = append(out, a)
 		}
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 
 // Bounds of the local search, in passes over all connections of a group.
 const (
-	maxPasses   = 400
+	maxPasses   = 200
 	searchStale = 12 // kicks without a new placement before a fresh start
 )
 
@@ -21,11 +21,17 @@ const (
 // order, move single connections to where the squared misses fall, swap pairs, kick what is still wrong. It
 // returns the distinct placements that fit, or the nearest one with count 0.
 func (e *explainer) search(grp group) solution {
-	c := climber{e: e, rng: rand.New(rand.NewPCG(e.o.Seed, 0x5ea7c4)), load: make([]float64, e.g.Len())}
+	c := climber{e: e, rng: rand.New(rand.NewPCG(e.o.Seed, 0x5ea7c4)), load: make([]float64, e.g.Len()), per: make([]float64, e.g.Len())}
+	for id, m := range e.measured {
+		if !math.IsNaN(m) {
+			c.per[id] = 1 / e.tolerance(topo.LinkID(id))
+		}
+	}
 	for k, i := range grp.flows {
 		f := e.flows[i]
 		for range max(1, f.Connections) {
-			c.units = append(c.units, unit{k, f.PerConnection(), f.Allowed(), f.Paths})
+			first := middle(f.Paths[0])
+			c.units = append(c.units, unit{k, f.PerConnection(), f.Allowed(), f.Paths, first[0], first[len(first)-1]})
 		}
 	}
 	c.at = make([]int, len(c.units))
@@ -75,6 +81,9 @@ type unit struct {
 	rate    float64
 	allowed []int
 	paths   []topo.Path
+	// Units whose first path begins or ends with the same link have their leaf in common: only they can help each
+	// other by an exchange.
+	begin, end topo.LinkID
 }
 
 type climber struct {
@@ -83,6 +92,7 @@ type climber struct {
 	units  []unit
 	at     []int // path of each unit, -1 = not placed
 	load   []float64
+	per    []float64 // by link: 1 / tolerance; 0 = not measured
 	links  []topo.LinkID
 	passes int
 }
@@ -114,11 +124,10 @@ func (c *climber) move(u, to int) {
 
 // cost of a link: squared miss in units of its tolerance. A link that is not measured costs nothing.
 func (c *climber) cost(id topo.LinkID) float64 {
-	m := c.e.measured[id]
-	if math.IsNaN(m) {
+	if c.per[id] == 0 {
 		return 0
 	}
-	d := (c.load[id] - m) / c.e.tolerance(id)
+	d := (c.load[id] - c.e.measured[id]) * c.per[id]
 	return d * d
 }
 
@@ -176,12 +185,16 @@ func (c *climber) descend() {
 
 // swap tries to exchange the vias of a unit on a link that misses with every other unit that has both paths.
 func (c *climber) swap() bool {
+	var touched []topo.LinkID
 	for u := range c.units {
 		if !c.misses(u) {
 			continue
 		}
 		for v := range c.units {
 			pu, pv := c.at[u], c.at[v]
+			if c.units[u].begin != c.units[v].begin && c.units[u].end != c.units[v].end {
+				continue
+			}
 			if u == v || pu == pv || c.units[u].rate == c.units[v].rate && c.units[u].flow == c.units[v].flow {
 				continue
 			}
@@ -189,7 +202,7 @@ func (c *climber) swap() bool {
 				c.units[u].paths[pv].Via != c.units[v].paths[pv].Via || c.units[v].paths[pu].Via != c.units[u].paths[pu].Via {
 				continue
 			}
-			touched := c.touched(u, v, pu, pv)
+			touched = c.touched(touched[:0], u, v, pu, pv)
 			before := c.costOf(touched)
 			c.move(u, pv)
 			c.move(v, pu)
@@ -217,8 +230,7 @@ func (c *climber) misses(u int) bool {
 }
 
 // touched lists the links whose load an exchange of two units between two paths can change, each once.
-func (c *climber) touched(u, v, p, q int) []topo.LinkID {
-	var out []topo.LinkID
+func (c *climber) touched(out []topo.LinkID, u, v, p, q int) []topo.LinkID {
 	for _, path := range []topo.Path{c.units[u].paths[p], c.units[u].paths[q], c.units[v].paths[p], c.units[v].paths[q]} {
 		for _, id := range middle(path) {
 			if !slices.Contains(out, id) {

@@ -85,7 +85,7 @@ func (y Yard) snapshot(run func([]conn, []float64) []float64) fleet.Snapshot {
 	for j, jb := range y.Jobs {
 		alone := steps[j]
 		if !jb.NoBaseline {
-			alone = y.alone(g, j)
+			alone = y.alone(g, j, conns)
 		}
 		tj := traffic.Job{
 			ID: jb.ID, Gang: jb.ID, Collective: "ring", Connections: max(1, jb.Connections), StepSeconds: steps[j],
@@ -153,10 +153,10 @@ func (j Job) longest() float64 {
 
 // alone is the step of a job that meets nobody, itself included: its slowest link at full speed. Ranks compute
 // as they should.
-func (y Yard) alone(g *topo.Graph, j int) float64 {
+func (y Yard) alone(g *topo.Graph, j int, conns []conn) float64 {
 	jb := y.Jobs[j]
 	slowest := math.Inf(1)
-	for _, c := range y.connections(g) {
+	for _, c := range conns {
 		if c.job != j {
 			continue
 		}
@@ -191,6 +191,14 @@ func (y Yard) PinVia(key string, via string) Yard {
 }
 
 func (y Yard) connections(g *topo.Graph) []conn {
+	type end struct {
+		node string
+		rail int
+	}
+	nics := map[end]netip.Addr{}
+	for a, n := range y.Fabric.NICs {
+		nics[end{n.Node, n.Rail}] = a
+	}
 	var out []conn
 	for j, jb := range y.Jobs {
 		for i, n := range jb.Nodes {
@@ -198,8 +206,10 @@ func (y Yard) connections(g *topo.Graph) []conn {
 			if n == next {
 				continue
 			}
-			for rail := range 64 {
-				if !y.has(n, rail) || !y.has(next, rail) {
+			for rail := 0; ; rail++ {
+				src, okSrc := nics[end{n, rail}]
+				dst, okDst := nics[end{next, rail}]
+				if !okSrc || !okDst {
 					break
 				}
 				vias := y.Via[Key(jb.ID, n, next, rail)]
@@ -209,21 +219,12 @@ func (y Yard) connections(g *topo.Graph) []conn {
 					if len(vias) > 0 {
 						via = vias[min(k, len(vias)-1)]
 					}
-					out = append(out, conn{j, jb.Bytes * traffic.WireOverhead / float64(q), way(g, y.NIC(n, rail), y.NIC(next, rail), via).Links})
+					out = append(out, conn{j, jb.Bytes * traffic.WireOverhead / float64(q), way(g, src, dst, via).Links})
 				}
 			}
 		}
 	}
 	return out
-}
-
-func (y Yard) has(node string, rail int) bool {
-	for _, n := range y.Fabric.NICs {
-		if n.Node == node && n.Rail == rail {
-			return true
-		}
-	}
-	return false
 }
 
 // way is the path over the spine; with none named, the first that is alive.
