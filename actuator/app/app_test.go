@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ type yard struct {
 	prom   *promtest.Server
 	driver *driver
 	log    *bytes.Buffer
+
+	alertmanager string // URL of one to poll; "" = the test plays it by webhook alone
 
 	url  string
 	app  *app.App
@@ -96,16 +99,18 @@ func (y *yard) config() config.Config {
 	c := config.Default(config.Lab)
 	c.Listen = "127.0.0.1:0"
 	c.Prometheus.URL, c.Prometheus.Fabric = y.prom.URL, promtest.Fabric
-	c.Alertmanager.URL = "" // the test is Alertmanager
+	c.Alertmanager.URL, c.Alertmanager.Every, c.Alertmanager.Settle = y.alertmanager, time.Second, 0
 	c.JournalDir, c.PoliciesFile, c.StopFile = filepath.Join(y.dir, "journal"), filepath.Join(y.dir, "policies.yaml"), filepath.Join(y.dir, "stop")
 	c.Prometheus.Timeout = 10 * time.Second // the machine may be busy with other things
 	c.Timers = config.Timers{Observe: 100 * time.Millisecond, Reconcile: 100 * time.Millisecond}
 	return c
 }
 
-func newYard(t *testing.T, mode string) *yard {
+func newYard(t *testing.T, mode string) *yard { return newYardPolling(t, mode, "") }
+
+func newYardPolling(t *testing.T, mode, alertmanager string) *yard {
 	t.Helper()
-	y := &yard{t: t, dir: t.TempDir(), log: &bytes.Buffer{}}
+	y := &yard{t: t, dir: t.TempDir(), log: &bytes.Buffer{}, alertmanager: alertmanager}
 	y.write("policies.yaml", fmt.Sprintf(policies, mode))
 	c := config.Default(config.Lab).Prometheus
 	c.Fabric = promtest.Fabric
@@ -399,6 +404,36 @@ func TestRestart(t *testing.T) {
 	if len(y.routes()) != 0 {
 		t.Errorf("released, and yet there are %v", y.routes())
 	}
+}
+
+// TestPoll: no webhook ever comes. The poll finds the alert, and finds that it is gone; a poll that fails in between
+// must not look like the end of it.
+func TestPoll(t *testing.T) {
+	t.Parallel()
+	var mode atomic.Value
+	mode.Store("firing")
+	began := time.Now().UTC().Format(time.RFC3339Nano)
+	am := promtest.ServeHandler(t, func(w http.ResponseWriter, _ *http.Request) {
+		switch mode.Load() {
+		case "firing":
+			fmt.Fprintf(w, `[{"annotations":{"summary":"hot"},"startsAt":%q,"updatedAt":%[1]q,"endsAt":%[1]q,"fingerprint":"8d4f3c2b1a09e7f6","receivers":[{"name":"actuator"}],
+"status":{"state":"active","silencedBy":[],"inhibitedBy":[],"mutedBy":[]},
+"labels":{"alertname":"FabricLinkCongested","severity":"warning","owner":"network","fabric":"lab","link":"lab/l1:sp1","switch":"l1","port":"sp1"}}]`, began)
+		case "broken":
+			fmt.Fprint(w, `[{"labels":`)
+		default:
+			fmt.Fprint(w, "[]")
+		}
+	})
+	y := newYardPolling(t, "act", am)
+	y.newest(flow.Holding)
+	mode.Store("broken")
+	time.Sleep(1200 * time.Millisecond) // one poll goes by
+	if v := y.incidents()[0]; v.State != flow.Holding {
+		t.Errorf("a broken poll led to %s", v.State)
+	}
+	mode.Store("gone")
+	y.newest(flow.Released)
 }
 
 // TestReload: new policies bind at once, a broken file changes nothing, and what cannot change says so.
