@@ -97,7 +97,7 @@ func TestConformance(t *testing.T) {
 	foreign.Prefix = netip.MustParsePrefix("192.0.2.1/32")
 	c := startController(t, l, wide)
 	c.reconcile(foreign, allowed)
-	eventually(t, l, allowed.Prefix, time.Second, "sp2")
+	eventually(t, l, allowed.Prefix, settle, "sp2")
 	if got := hops(t, l, foreign.Prefix); got != nil {
 		t.Errorf("the leaf took %s: %v", foreign, got)
 	}

@@ -87,6 +87,9 @@ func hops(t *testing.T, l *lab.Lab, p netip.Prefix) []string {
 	return out
 }
 
+// settle bounds waits for changes that take a tenth of a second on a machine that is not busy.
+const settle = 5 * time.Second
+
 // eventually polls until the kernel has the wanted next hops and returns how long that took.
 func eventually(t *testing.T, l *lab.Lab, p netip.Prefix, limit time.Duration, want ...string) time.Duration {
 	t.Helper()

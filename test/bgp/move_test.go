@@ -50,7 +50,7 @@ func TestMove(t *testing.T) {
 			if r := c.do(o).Result; r.Outcome != act.Done || !r.Changed {
 				t.Fatalf("%+v: %+v", o, r)
 			}
-			eventually(t, l, nic(l, "n5"), time.Second, s.want...)
+			eventually(t, l, nic(l, "n5"), settle, s.want...)
 			slowest = max(slowest, time.Since(begin))
 			pause(t.Context(), 50*time.Millisecond)
 		}

@@ -32,14 +32,14 @@ func TestRestart(t *testing.T) {
 	c := startController(t, l, cfg)
 	begin := time.Now()
 	c.reconcile(kept, dropped, split)
-	eventually(t, l, kept.Prefix, time.Second, "sp2")
-	eventually(t, l, dropped.Prefix, time.Second, "sp2")
-	eventually(t, l, split.Prefix, time.Second, "sp1*25", "sp2*75")
+	eventually(t, l, kept.Prefix, settle, "sp2")
+	eventually(t, l, dropped.Prefix, settle, "sp2")
+	eventually(t, l, split.Prefix, settle, "sp1*25", "sp2*75")
 	t.Logf("from a process without sessions to three routes in the kernel: %s", time.Since(begin).Round(time.Millisecond))
 
 	mon := monitor(t, l)
 	c.kill()
-	gone := eventually(t, l, split.Prefix, 2*time.Second)
+	gone := eventually(t, l, split.Prefix, settle)
 	t.Logf("kill -9: weights gone after %s, pins stand", gone.Round(time.Millisecond))
 	pause(t.Context(), time.Second) // an upgrade takes its time
 	c = startController(t, l, cfg)
@@ -48,7 +48,7 @@ func TestRestart(t *testing.T) {
 	if a.Actions != 0 {
 		t.Errorf("the new controller did %d actions, want 0: what is kept is replayed, what is dropped is not", a.Actions)
 	}
-	eventually(t, l, dropped.Prefix, time.Second)
+	eventually(t, l, dropped.Prefix, settle)
 	t.Logf("restarted: dropped prefix gone %s after the start", time.Since(begin).Round(time.Millisecond))
 	pause(t.Context(), cfg.RestartTime+time.Second) // past the restart time: nothing may expire late
 	mon.expect(kept.Prefix, 0)
@@ -63,7 +63,7 @@ func TestRestart(t *testing.T) {
 	t.Log("clean stop with routes kept, and start: 0 kernel events")
 
 	c.kill()
-	gone = eventually(t, l, kept.Prefix, cfg.RestartTime+2*time.Second)
+	gone = eventually(t, l, kept.Prefix, cfg.RestartTime+settle)
 	t.Logf("kill -9 and not restarted: pin gone after %s, restart time %s", gone.Round(10*time.Millisecond), cfg.RestartTime)
 	if gone < cfg.RestartTime-time.Second {
 		t.Errorf("pin gone after %s, before the restart time of %s", gone, cfg.RestartTime)
@@ -71,12 +71,12 @@ func TestRestart(t *testing.T) {
 
 	c = startController(t, l, cfg)
 	c.reconcile(kept)
-	eventually(t, l, kept.Prefix, time.Second, "sp2")
+	eventually(t, l, kept.Prefix, settle, "sp2")
 	begin = time.Now()
 	if a := c.do(order{Op: "close"}); a.Error != "" {
 		t.Error(a.Error)
 	}
-	eventually(t, l, kept.Prefix, time.Second)
+	eventually(t, l, kept.Prefix, settle)
 	t.Logf("clean stop: pin gone after %s", time.Since(begin).Round(time.Millisecond))
 }
 
@@ -89,11 +89,12 @@ func TestPausedController(t *testing.T) {
 	c := startController(t, l, cfg)
 	c.do(order{Op: "lease", For: 4 * time.Second})
 	c.reconcile(pinned, split)
-	eventually(t, l, pinned.Prefix, time.Second, "sp2")
+	eventually(t, l, pinned.Prefix, settle, "sp2")
+	eventually(t, l, split.Prefix, settle, "sp1*25", "sp2*75")
 
 	c.signal(syscall.SIGSTOP)
 	begin := time.Now()
-	t.Logf("SIGSTOP: weights gone after %s", eventually(t, l, split.Prefix, 4*time.Second).Round(10*time.Millisecond))
+	t.Logf("SIGSTOP: weights gone after %s", eventually(t, l, split.Prefix, settle).Round(10*time.Millisecond))
 	eventually(t, l, pinned.Prefix, 8*time.Second)
 	t.Logf("SIGSTOP: pin gone after %s", time.Since(begin).Round(10*time.Millisecond))
 	pause(t.Context(), time.Until(begin.Add(6*time.Second))) // past lease and max_pause
@@ -121,11 +122,11 @@ func TestPausedController(t *testing.T) {
 		}
 		pause(t.Context(), 100*time.Millisecond)
 	}
-	eventually(t, l, pinned.Prefix, time.Second, "sp2")
+	eventually(t, l, pinned.Prefix, settle, "sp2")
 	if r := c.do(order{Op: "withdraw-all"}).Result; r.Outcome != act.Done {
 		t.Error(r)
 	}
-	eventually(t, l, pinned.Prefix, time.Second)
+	eventually(t, l, pinned.Prefix, settle)
 }
 
 // watcher counts the kernel's route events of l1.

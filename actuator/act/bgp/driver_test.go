@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -314,5 +315,31 @@ func TestSessionDownIsSaidWithItsReason(t *testing.T) {
 	}
 	if got, err := d.Read(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("read %v, %v", got, err)
+	}
+}
+
+// TestNobodyElseTalksToTheSpeaker holds that a process of the same machine cannot pass for the leaf.
+func TestNobodyElseTalksToTheSpeaker(t *testing.T) {
+	f := newFakeLeaf(t)
+	d := start(t, f.config(), acttest.Always)
+	prime(t, d)
+	port := d.leafs["l1"].sessions[plan.Pin].speaker.port
+	c, err := net.DialTimeout("tcp4", fmt.Sprintf("127.0.0.1:%d", port), 100*time.Millisecond)
+	if err == nil {
+		c.Close()
+		t.Error("the speaker took a connection without its password")
+	}
+}
+
+func TestWrongASNumberIsNamed(t *testing.T) {
+	f := newFakeLeaf(t)
+	cfg := f.config()
+	cfg.Leaves[0].ASN = 65009
+	cfg.StartWait = 200 * time.Millisecond
+	d := start(t, cfg, acttest.Always)
+	prime(t, d)
+	waitUntil(t, "the reason is named", func() bool { return strings.Contains(d.Sessions()[0].Reason, "bad peer as") })
+	if s := d.Sessions()[0]; s.Up || s.Breaker {
+		t.Errorf("%+v", s)
 	}
 }

@@ -181,7 +181,7 @@ func (s *session) relayOut(local, leaf net.Conn) error {
 			if keep {
 				return errors.New("closed, routes are kept")
 			}
-			s.setCutting(fmt.Errorf("the embedded speaker sent %s", notification(msg)))
+			s.setCutting(fmt.Errorf("we ended the session: %s", notification(msg)))
 		}
 		if err != nil {
 			s.setCutting(fmt.Errorf("closed by ourselves: %w", err))
