@@ -155,6 +155,7 @@ func (t *turn) verified() {
 	}
 	in.Reason = "better: " + r.Reason
 	in.HoldEnd = t.now.Add(in.Policy.HoldMax)
+	delete(t.s.Reservations, in.ID) // one change at a time is one unverified change: what is verified blocks nobody
 	t.enter(Holding, in.HoldEnd)
 	t.say(string(Holding), "until the alert is gone for %v, the job ends or the topology changes", in.Policy.Hold)
 	if !in.GoneSince.IsZero() {

@@ -186,7 +186,7 @@ func (t *turn) end(s IncidentState, why string, args ...any) {
 	switch s {
 	case Refused, Expired:
 		// Looked at again later, if it still fires: the world may have changed. Longer and longer, up to an hour.
-		target.ReopenAt = t.now.Add(min(in.Policy.Cooldown<<min(target.Refusals, 6), maxReopen))
+		target.ReopenAt = t.now.Add(min(min(in.Policy.Cooldown, minReopen)<<min(target.Refusals, 6), maxReopen))
 		target.Refusals++
 	case Resolved:
 		target.Refusals = 0
@@ -195,8 +195,11 @@ func (t *turn) end(s IncidentState, why string, args ...any) {
 	}
 }
 
-// maxReopen bounds the pause after which a refused and still firing alert is looked at again.
-const maxReopen = time.Hour
+// minReopen and maxReopen bound the pause after which a refused and still firing alert is looked at again.
+const (
+	minReopen = time.Minute
+	maxReopen = time.Hour
+)
 
 // written says that at least one write was issued.
 func (in *Incident) written() bool {
