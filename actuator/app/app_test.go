@@ -99,7 +99,7 @@ func (y *yard) config() config.Config {
 	c := config.Default(config.Lab)
 	c.Listen = "127.0.0.1:0"
 	c.Prometheus.URL, c.Prometheus.Fabric = y.prom.URL, promtest.Fabric
-	c.Alertmanager.URL, c.Alertmanager.Every, c.Alertmanager.Settle = y.alertmanager, time.Second, 0
+	c.Alertmanager.URL, c.Alertmanager.Every, c.Alertmanager.Settle = y.alertmanager, 100*time.Millisecond, 0
 	c.JournalDir, c.PoliciesFile, c.StopFile = filepath.Join(y.dir, "journal"), filepath.Join(y.dir, "policies.yaml"), filepath.Join(y.dir, "stop")
 	c.Prometheus.Timeout = 10 * time.Second // the machine may be busy with other things
 	c.Timers = config.Timers{Observe: 100 * time.Millisecond, Reconcile: 100 * time.Millisecond}
@@ -411,6 +411,7 @@ func TestRestart(t *testing.T) {
 func TestPoll(t *testing.T) {
 	t.Parallel()
 	var mode atomic.Value
+	var broken atomic.Int64
 	mode.Store("firing")
 	began := time.Now().UTC().Format(time.RFC3339Nano)
 	am := promtest.ServeHandler(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -420,6 +421,7 @@ func TestPoll(t *testing.T) {
 "status":{"state":"active","silencedBy":[],"inhibitedBy":[],"mutedBy":[]},
 "labels":{"alertname":"FabricLinkCongested","severity":"warning","owner":"network","fabric":"lab","link":"lab/l1:sp1","switch":"l1","port":"sp1"}}]`, began)
 		case "broken":
+			broken.Add(1)
 			fmt.Fprint(w, `[{"labels":`)
 		default:
 			fmt.Fprint(w, "[]")
@@ -428,7 +430,8 @@ func TestPoll(t *testing.T) {
 	y := newYardPolling(t, "act", am)
 	y.newest(flow.Holding)
 	mode.Store("broken")
-	time.Sleep(1200 * time.Millisecond) // one poll goes by
+	seen := broken.Load()
+	y.wait("two polls to fail", func() bool { return broken.Load() >= seen+2 })
 	if v := y.incidents()[0]; v.State != flow.Holding {
 		t.Errorf("a broken poll led to %s", v.State)
 	}

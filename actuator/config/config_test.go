@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 		{"half of TLS", "web: {tls_cert_file: c.pem}\n", "$.web.tls_cert_file: certificate and key come together"},
 		{"prometheus", "prometheus: {url: 'prometheus:9090', timeout: 0s}\n", "$.prometheus.timeout: 0s is outside"},
 		{"both faults of one section", "prometheus: {url: 'prometheus:9090', timeout: 0s}\n", "$.prometheus.url: scheme"},
-		{"alertmanager", "alertmanager: {every: 1ms}\n", "$.alertmanager.every: 1ms is outside 1s..1h"},
+		{"alertmanager", "alertmanager: {every: 1ms}\n", "$.alertmanager.every: 1ms is outside 100ms..1h"},
 		{"journal", "journal_dir: ''\n", "$.journal_dir: empty"},
 		{"lease", "lease: 1h\n", "$.lease: 1h0m0s is outside"},
 		{"driver", "driver: {kind: snmp}\n", `$.driver.kind: "snmp" is none of none, bgp`},

@@ -56,8 +56,8 @@ func (c Config) Validate() error {
 	case u.RawQuery != "" || u.Fragment != "":
 		errs = append(errs, errors.New("url: a query or fragment has no meaning here"))
 	}
-	if c.Every < time.Second || c.Every > time.Hour {
-		errs = append(errs, fmt.Errorf("every: %s is outside 1s..1h", c.Every))
+	if c.Every < 100*time.Millisecond || c.Every > time.Hour {
+		errs = append(errs, fmt.Errorf("every: %s is outside 100ms..1h", c.Every))
 	}
 	if c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute {
 		errs = append(errs, fmt.Errorf("timeout: %s is outside 100ms..1m", c.Timeout))
