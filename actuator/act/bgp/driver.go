@@ -39,11 +39,11 @@ const (
 
 // Driver is the BGP driver. New makes one; the first Prime starts its sessions.
 type Driver struct {
-	cfg   Config
-	guard *guard
-	log   *slog.Logger
-	leafs map[string]*leaf
-	order []string // names of leaves, as configured
+	cfg    Config
+	guard  *guard
+	log    *slog.Logger
+	leaves map[string]*leaf
+	order  []string // names of leaves, as configured
 
 	locks [64]sync.Mutex // writes to one key are serialised; striped by key
 	seed  maphash.Seed
@@ -75,7 +75,7 @@ func New(cfg Config, permit act.Permit, log *slog.Logger) (*Driver, error) {
 	if permit == nil {
 		return nil, errors.New("configuration of the BGP driver: without a permit it could never write")
 	}
-	d := &Driver{cfg: cfg, guard: newGuard(permit, cfg.MaxPause), log: log, leafs: map[string]*leaf{}, seed: maphash.MakeSeed()}
+	d := &Driver{cfg: cfg, guard: newGuard(permit, cfg.MaxPause), log: log, leaves: map[string]*leaf{}, seed: maphash.MakeSeed()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	kinds := []plan.Kind{plan.Pin}
 	if cfg.HasWeights() {
@@ -88,7 +88,7 @@ func New(cfg Config, permit act.Permit, log *slog.Logger) (*Driver, error) {
 			return nil, err
 		}
 		lf := &leaf{breaker: &breaker{leaf: l.Name, reset: cfg.BreakerReset}, sessions: map[plan.Kind]*session{}}
-		d.leafs[l.Name] = lf
+		d.leaves[l.Name] = lf
 		d.order = append(d.order, l.Name)
 		for _, k := range kinds {
 			sp, err := newSpeaker(&d.cfg, l, k, log)
@@ -113,7 +113,7 @@ func (d *Driver) Prime(ctx context.Context, desired []plan.Route) error {
 		return err
 	}
 	var errs []error
-	for name, l := range d.leafs {
+	for name, l := range d.leaves {
 		for k, s := range l.sessions {
 			var rs []plan.Route
 			for _, r := range desired {
@@ -153,7 +153,7 @@ func (d *Driver) start(ctx context.Context) {
 func (d *Driver) sessions(yield func(*session) bool) {
 	for _, name := range d.order {
 		for _, k := range []plan.Kind{plan.Pin, plan.Weights} {
-			if s := d.leafs[name].sessions[k]; s != nil && !yield(s) {
+			if s := d.leaves[name].sessions[k]; s != nil && !yield(s) {
 				return
 			}
 		}
@@ -186,7 +186,7 @@ func (d *Driver) watch() {
 
 // Can implements act.Driver.
 func (d *Driver) Can(r plan.Route) error {
-	l, ok := d.leafs[r.Switch]
+	l, ok := d.leaves[r.Switch]
 	if !ok {
 		return fmt.Errorf("switch %s is not a leaf of this driver", r.Switch)
 	}
@@ -268,7 +268,7 @@ func (d *Driver) Apply(ctx context.Context, p act.Permit, r plan.Route) act.Resu
 		return act.Result{Outcome: act.Permanent, Detail: err.Error()}
 	}
 	defer d.lock(r.Key())()
-	l := d.leafs[r.Switch]
+	l := d.leaves[r.Switch]
 	s := l.sessions[r.Kind]
 	s.mu.Lock()
 	up, why := s.up, s.why

@@ -138,7 +138,7 @@ func TestWeightsGoWithTheirPath(t *testing.T) {
 	prime(t, d)
 	p, w := pin("10.3.5.2/32", "10.0.32.0"), weights("10.3.6.2/32", 1, 3)
 	apply(t, d, p, w)
-	d.leafs["l1"].sessions[plan.Weights].update(func() { d.leafs["l1"].sessions[plan.Weights].since = time.Now().Add(-feedWait) })
+	d.leaves["l1"].sessions[plan.Weights].update(func() { d.leaves["l1"].sessions[plan.Weights].since = time.Now().Add(-feedWait) })
 	f.tell(netip.MustParseAddr("10.0.11.1"))
 	waitUntil(t, "the weighted route is withdrawn", func() bool { rs := f.routes(); return len(rs) == 1 && act.Same(rs[0], p) })
 	res := d.Apply(t.Context(), acttest.Always, w)
@@ -146,7 +146,7 @@ func TestWeightsGoWithTheirPath(t *testing.T) {
 		t.Errorf("apply over a dead path: %+v", res)
 	}
 	f.tell(f.feed...)
-	waitUntil(t, "the path is back", func() bool { return d.leafs["l1"].sessions[plan.Weights].liveAll(w) == nil })
+	waitUntil(t, "the path is back", func() bool { return d.leaves["l1"].sessions[plan.Weights].liveAll(w) == nil })
 	if len(f.routes()) != 1 {
 		t.Error("the weighted route came back by itself")
 	}
@@ -263,7 +263,7 @@ func TestNothingIsSaidWithoutAPermit(t *testing.T) {
 			t.Errorf("apply after a standstill: %+v", res)
 		}
 		waitUntil(t, "the session is cut", func() bool { return !d.Sessions()[0].Up })
-		if d.leafs["l1"].breaker.check(time.Now()) != nil {
+		if d.leaves["l1"].breaker.check(time.Now()) != nil {
 			t.Error("our own cut counts as a flap")
 		}
 		prime(t, d, r)
@@ -306,11 +306,11 @@ func TestSessionDownIsSaidWithItsReason(t *testing.T) {
 		t.Errorf("did %+v, %v", did, err)
 	}
 	// A route that is no longer desired is forgotten although the session is down: it must not come up with it.
-	if !d.leafs["l1"].sessions[plan.Pin].holds(r.Prefix) {
+	if !d.leaves["l1"].sessions[plan.Pin].holds(r.Prefix) {
 		t.Error("a desired pin is not held for the replay")
 	}
 	prime(t, d)
-	if d.leafs["l1"].sessions[plan.Pin].holds(r.Prefix) {
+	if d.leaves["l1"].sessions[plan.Pin].holds(r.Prefix) {
 		t.Error("a pin that is not desired is still held for the replay")
 	}
 	if got, err := d.Read(t.Context()); err != nil || len(got) != 0 {
@@ -323,7 +323,7 @@ func TestNobodyElseTalksToTheSpeaker(t *testing.T) {
 	f := newFakeLeaf(t)
 	d := start(t, f.config(), acttest.Always)
 	prime(t, d)
-	port := d.leafs["l1"].sessions[plan.Pin].speaker.port
+	port := d.leaves["l1"].sessions[plan.Pin].speaker.port
 	c, err := net.DialTimeout("tcp4", fmt.Sprintf("127.0.0.1:%d", port), 100*time.Millisecond)
 	if err == nil {
 		c.Close()

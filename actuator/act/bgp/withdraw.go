@@ -18,7 +18,7 @@ import (
 // the session; what the leaf still holds of it goes at the next End-of-RIB or when the restart time is over.
 func (d *Driver) Withdraw(ctx context.Context, p act.Permit, k plan.RouteKey) act.Result {
 	defer d.lock(k)()
-	l, ok := d.leafs[k.Switch]
+	l, ok := d.leaves[k.Switch]
 	if !ok {
 		return act.Result{Outcome: act.Permanent, Detail: fmt.Sprintf("switch %s is not a leaf of this driver", k.Switch)}
 	}
@@ -31,19 +31,29 @@ func (d *Driver) Withdraw(ctx context.Context, p act.Permit, k plan.RouteKey) ac
 	if len(there) == 0 {
 		return act.Result{Outcome: act.Done, Detail: "not there"}
 	}
-	if res, ok := permitted(ctx, p); !ok {
-		return res
-	}
 	res := act.Result{Outcome: act.Done, Detail: "withdrew " + k.String(), Changed: true}
 	for _, s := range there {
-		if err := s.remove(k.Prefix); err != nil {
-			return act.Result{Outcome: act.Ambiguous, Detail: err.Error(), Changed: true}
+		if no, ok := s.take(ctx, p, k.Prefix); !ok {
+			return no
 		}
 		if r := d.gone(ctx, s, []netip.Prefix{k.Prefix}); !r.OK() {
 			res = r
 		}
 	}
 	return res
+}
+
+// take asks for the permit and takes a route back from the speaker. ok is false if the result is final.
+func (s *session) take(ctx context.Context, p act.Permit, prefix netip.Prefix) (res act.Result, ok bool) {
+	s.heldMu.Lock()
+	defer s.heldMu.Unlock()
+	if res, ok := permitted(ctx, p); !ok {
+		return res, false
+	}
+	if err := s.removeLocked(prefix); err != nil {
+		return act.Result{Outcome: act.Ambiguous, Detail: err.Error(), Changed: true}, false
+	}
+	return act.Result{}, true
 }
 
 // WithdrawAll implements act.Driver. It withdraws in batches, all leaves at the same time.
@@ -260,7 +270,7 @@ func (d *Driver) Sessions() []State {
 
 // ResetBreaker allows new routes on a leaf again after a flap: a human has looked.
 func (d *Driver) ResetBreaker(name string) error {
-	l, ok := d.leafs[name]
+	l, ok := d.leaves[name]
 	if !ok {
 		return fmt.Errorf("reset the breaker of %s: it is not a leaf of this driver", name)
 	}
