@@ -195,7 +195,12 @@ func TestCauses(t *testing.T) {
 			t.Errorf("the slow receiver closed its window %d times, steps %v (alone %v)", windows, st.Median, alone.Median)
 		}
 		must(t, a.SetReadRate(1, 0))
-		must(t, a.WaitSteps(ctx, 3))
+		must(t, a.WaitSteps(ctx, 5))
+		again := over(ctx, t, a, 10)
+		t.Log("reads again:  ", again)
+		if again.Median > alone.Median*5/4 {
+			t.Errorf("the receiver reads again, but steps take %v (alone %v)", again.Median, alone.Median)
+		}
 	})
 	t.Run("incast", func(t *testing.T) {
 		before, err := l.Drops(ctx, "l3", "h5")

@@ -280,11 +280,11 @@ func (c *channel) receive(n int, rate int64) error {
 	}
 	if (rate > 0) != c.narrowed {
 		c.narrowed = rate > 0
-		size := 16 << 10
-		if !c.narrowed {
-			size = 4 << 20 // about where the kernel's own tuning would end
+		size := 0
+		if c.narrowed {
+			size = 16 << 10
 		}
-		if err := forceReadBuffer(c.prev, size); err != nil {
+		if err := readBuffer(c.prev, size); err != nil {
 			return err
 		}
 	}

@@ -67,17 +67,25 @@ func retransmits(c *net.TCPConn) uint32 {
 	return n
 }
 
-// forceReadBuffer sets a receive buffer beyond what net.core.rmem_max would allow.
-func forceReadBuffer(c *net.TCPConn, bytes int) error {
+// readBuffer fixes a receive buffer at some bytes, or with 0 hands it back to the kernel's own tuning.
+func readBuffer(c *net.TCPConn, bytes int) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var e error
-	if err := raw.Control(func(fd uintptr) { e = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bytes) }); err != nil {
-		return err
-	}
-	return e
+	err = raw.Control(func(fd uintptr) {
+		if bytes > 0 {
+			e = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bytes)
+			return
+		}
+		const roomy = 4 << 20 // about where the tuning ends; unlocked it may go on from there
+		e = errors.Join(
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, roomy),
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0),
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, roomy))
+	})
+	return errors.Join(err, e)
 }
 
 // isReset says that the other side, or something in between, broke the connection off.
