@@ -31,16 +31,16 @@ type entry struct {
 	Pool    string  `yaml:"pool"`
 	Budgets budgets `yaml:"budgets"`
 
-	Cooldown        *time.Duration `yaml:"cooldown"`
-	ApprovalTimeout *time.Duration `yaml:"approval_timeout"`
-	Hold            *time.Duration `yaml:"hold"`
-	HoldMax         *time.Duration `yaml:"hold_max"`
-	DecideDeadline  *time.Duration `yaml:"decide_deadline"`
-	StepDeadline    *time.Duration `yaml:"step_deadline"`
-	Settle          *time.Duration `yaml:"settle"`
-	VerifyDeadline  *time.Duration `yaml:"verify_deadline"`
-	MaxDataAge      *time.Duration `yaml:"max_data_age"`
-	Windows         []Window       `yaml:"windows"`
+	Cooldown        *string  `yaml:"cooldown"`
+	ApprovalTimeout *string  `yaml:"approval_timeout"`
+	Hold            *string  `yaml:"hold"`
+	HoldMax         *string  `yaml:"hold_max"`
+	DecideDeadline  *string  `yaml:"decide_deadline"`
+	StepDeadline    *string  `yaml:"step_deadline"`
+	Settle          *string  `yaml:"settle"`
+	VerifyDeadline  *string  `yaml:"verify_deadline"`
+	MaxDataAge      *string  `yaml:"max_data_age"`
+	Windows         []Window `yaml:"windows"`
 }
 
 // budgets are Budgets as written: what is left out has a default, and a written 0 is not the same as nothing.
@@ -78,16 +78,18 @@ func Parse(text []byte) (Set, error) {
 	for name, p := range f.Pools {
 		s.Pools[name] = p.Mode
 	}
-	for _, e := range f.Policies {
-		s.Policies = append(s.Policies, e.policy())
+	var errs []error
+	for i, e := range f.Policies {
+		p, err := e.policy(fmt.Sprintf("policies[%d]", i))
+		s.Policies, errs = append(s.Policies, p), append(errs, err)
 	}
-	if err := s.Validate(); err != nil {
+	if err := errors.Join(append(errs, s.Validate())...); err != nil {
 		return Set{}, err
 	}
 	return s, nil
 }
 
-func (e entry) policy() Policy {
+func (e entry) policy(at string) (Policy, error) {
 	p := Default()
 	p.Name, p.Match, p.Windows = e.Name, e.Match, e.Windows
 	if e.Goal != "" {
@@ -108,16 +110,28 @@ func (e entry) policy() Policy {
 			*f.to = *f.from
 		}
 	}
-	for _, f := range []struct{ to, from *time.Duration }{
-		{&p.Cooldown, e.Cooldown}, {&p.ApprovalTimeout, e.ApprovalTimeout}, {&p.Hold, e.Hold}, {&p.HoldMax, e.HoldMax},
-		{&p.DecideDeadline, e.DecideDeadline}, {&p.StepDeadline, e.StepDeadline}, {&p.Settle, e.Settle},
-		{&p.VerifyDeadline, e.VerifyDeadline}, {&p.MaxDataAge, e.MaxDataAge},
+	var errs []error
+	for _, f := range []struct {
+		name string
+		to   *time.Duration
+		from *string
+	}{
+		{"cooldown", &p.Cooldown, e.Cooldown}, {"approval_timeout", &p.ApprovalTimeout, e.ApprovalTimeout}, {"hold", &p.Hold, e.Hold},
+		{"hold_max", &p.HoldMax, e.HoldMax}, {"decide_deadline", &p.DecideDeadline, e.DecideDeadline},
+		{"step_deadline", &p.StepDeadline, e.StepDeadline}, {"settle", &p.Settle, e.Settle},
+		{"verify_deadline", &p.VerifyDeadline, e.VerifyDeadline}, {"max_data_age", &p.MaxDataAge, e.MaxDataAge},
 	} {
-		if f.from != nil {
-			*f.to = *f.from
+		if f.from == nil {
+			continue
 		}
+		d, err := time.ParseDuration(*f.from)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("policy file: $.%s.%s: %q is no duration such as \"90s\"", at, f.name, *f.from))
+			continue
+		}
+		*f.to = d
 	}
-	return p
+	return p, errors.Join(errs...)
 }
 
 // Validate checks the whole set and names every fault by its YAML path.
