@@ -47,8 +47,12 @@ func otherStories(p rules.Profile) []Story {
 			}},
 		{Name: "one uplink carries 1.4 times the others", Phases: imbalancePhases, Alerts: quiet(imbalanceEnd),
 			Yard: func(y *yard.Yard) { full(y, 0.5); y.Use("l2:u2", 0.5, 0.7) }},
-		{Name: "one uplink carries twice the others, and 45 %", Phases: imbalancePhases, Alerts: quiet(imbalanceEnd),
-			Yard: func(y *yard.Yard) { full(y, 0.225); y.Use("l2:u2", 0.225, 0.45) }},
+		{Name: "one uplink carries twice the others, and 47 %", Phases: imbalancePhases, Alerts: quiet(imbalanceEnd),
+			Yard: func(y *yard.Yard) { full(y, 0.235); y.Use("l2:u2", 0.235, 0.47) }},
+		{Name: "one uplink carries twice the others, and 47 %, while a downlink elsewhere is fuller", Phases: imbalancePhases, Alerts: []AlertCheck{none(imbalanceEnd, uplinkImbalance)},
+			Yard: func(y *yard.Yard) { full(y, 0.235); y.Use("l2:u2", 0.235, 0.47); y.Use("s1:d1", 0.235, 0.7) }},
+		{Name: "two of three uplinks carry it all: the worst is named", Phases: imbalancePhases, Alerts: []AlertCheck{only(imbalanceEnd, uplinkImbalance, imbalance("l2", 2))},
+			Yard: func(y *yard.Yard) { y.Use("l2:u1", 0.3, 0.9); y.Use("l2:u2", 0.3, 0.8); y.Use("l2:u3", 0.3, 0.1) }},
 		{Name: "one downlink of a spine carries more than the others: no matter of the leaf's uplinks", Phases: imbalancePhases, Alerts: []AlertCheck{none(imbalanceEnd, uplinkImbalance)},
 			Yard: func(y *yard.Yard) { y.Use("s1:d1", 0.3, 0.7) }},
 
@@ -73,7 +77,18 @@ func otherStories(p rules.Profile) []Story {
 			Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.7, 1) }},
 		{Name: "free memory in pieces and huge pages are replaced by small ones", Phases: memoryPhases, Alerts: firing, Yard: one("node_vmstat_thp_fault_fallback", 1)},
 		{Name: "free memory in pieces and the huge-page pool cannot grow", Phases: memoryPhases, Alerts: firing, Yard: one("node_vmstat_htlb_buddy_alloc_fail", 1)},
-		{Name: "free memory in pieces and nobody asks for huge pages", Phases: memoryPhases, Alerts: calmMemory, Yard: one("node_vmstat_thp_fault_fallback", 0)},
+		{Name: "free memory in pieces and nobody asks for huge pages", Phases: memoryPhases, Alerts: calmMemory,
+			Yard: func(y *yard.Yard) {
+				one("node_vmstat_thp_fault_fallback", 0)(y)
+				y.Counter(yard.Node, "node_vmstat_htlb_buddy_alloc_fail", []float64{0}, "node", "n1")
+			}},
+		{Name: "free memory in pieces in one zone, while another zone, another NUMA node and another host are short of memory", Phases: memoryPhases, Alerts: firing,
+			Yard: func(y *yard.Yard) {
+				memory(y, "Normal", 0.95, 0.7, 1)
+				for _, at := range [][]string{{"n1", "0", "Movable"}, {"n1", "1", "Normal"}, {"n2", "0", "Normal"}} {
+					y.Gauge(yard.Node, "trainyard_memory_fragmentation_index", []float64{0.1}, "node", at[0], "numa_node", at[1], "zone", at[2], "order", "9")
+				}
+			}},
 		{Name: "85 % of the free memory in pieces", Phases: memoryPhases, Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.85, 0.7, 1) }},
 		{Name: "the kernel says that memory is short, not in pieces", Phases: memoryPhases, Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.45, 1) }},
 		{Name: "the kernel says that memory is in pieces, just so", Phases: memoryPhases, Alerts: firing, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.55, 1) }},

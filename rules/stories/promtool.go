@@ -81,22 +81,26 @@ type valueTest struct {
 	Want []Sample `yaml:"exp_samples"`
 }
 
-// Render makes the promtool file of a profile: its short stories, or the long ones. Rule files are named as they lie in
-// dir. With every greater than one, rules are evaluated at every so many ticks only; the data is as dense as ever.
-func Render(p rules.Profile, dir string, every int, stories []Story) ([]byte, error) {
+// Render makes the promtool file of a profile: its short stories, or the long ones. Rule files are those of
+// the given names (all of the profile if there are none) in dir. With every greater than one, rules are evaluated at every
+// so many ticks only; the data is as dense as ever.
+func Render(p rules.Profile, dir string, every int, stories []Story, files ...string) ([]byte, error) {
 	tick, err := time.ParseDuration(p.Scrape)
 	if err != nil {
 		return nil, fmt.Errorf("scrape interval of profile %s: %w", p.Name, err)
 	}
-	names, err := rules.Files(p.Name)
-	if err != nil {
-		return nil, err
+	if len(files) == 0 {
+		all, err := rules.Files(p.Name)
+		if err != nil {
+			return nil, err
+		}
+		files = sortedKeys(all)
 	}
 	at := func(ticks int) string { // promtool knows no fractions
 		return fmt.Sprintf("%dms", (time.Duration(ticks) * tick).Milliseconds())
 	}
 	f := file{Interval: at(every), FuzzyCompare: true}
-	for _, name := range sortedKeys(names) {
+	for _, name := range files {
 		f.RuleFiles = append(f.RuleFiles, filepath.Join(dir, name))
 	}
 	for _, s := range stories {

@@ -21,14 +21,16 @@ func promtool(t *testing.T, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = append(os.Environ(), "GOGC=800", "GOMAXPROCS=1") // half of its time is garbage collection otherwise
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 // testFile renders stories into a file beside which nothing lies.
-func testFile(t *testing.T, p rules.Profile, rulesDir string, every int, stories []Story) string {
+func testFile(t *testing.T, p rules.Profile, rulesDir string, every int, stories []Story, files ...string) string {
 	t.Helper()
-	content, err := Render(p, rulesDir, every, stories)
+	content, err := Render(p, rulesDir, every, stories, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
