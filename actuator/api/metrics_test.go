@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // TestMetrics touches every metric once and compares names, help and labels with the catalogue.
 func TestMetrics(t *testing.T) {
 	m := api.NewMetrics()
-	m.Watch(api.Watched{Incidents: func() []flow.View { return apitest.All() }, Routes: func() (int, int) { return 2, 1 }, Policies: func() policy.Set {
+	m.Watch(api.Watched{Incidents: apitest.All, Routes: func() (int, int) { return 2, 1 }, Policies: func() policy.Set {
 		act, watch := policy.Default(), policy.Default()
 		act.Name, act.Mode, watch.Name, watch.Pool = "a", policy.Act, "w", "new"
 		return policy.Set{Policies: []policy.Policy{act, watch}, Pools: map[string]policy.Mode{"default": policy.Advise}}
@@ -35,7 +36,7 @@ func TestMetrics(t *testing.T) {
 	m.Verified(plan.Forecast{Gain: 0.48}, flow.Verification{Outcome: flow.Better}, 0.45)
 	m.Verified(plan.Forecast{Gain: 0.48}, flow.Verification{Outcome: flow.Inconclusive}, 0)
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text := w.Body.String()
 	for _, want := range []string{
 		`trainyard_incidents{state="holding"} 1`, `trainyard_incidents{state="asked"} 1`, `trainyard_incidents{state="acting"} 0`,
@@ -69,8 +70,10 @@ func TestMetrics(t *testing.T) {
 		for l := range strings.Lines(text) {
 			if name, rest, ok := strings.Cut(l, "{"); ok && name == row.Name {
 				var labels []string
-				for part := range strings.SplitSeq(rest[:strings.Index(rest, "}")], ",") {
-					labels = append(labels, part[:strings.Index(part, "=")])
+				inside, _, _ := strings.Cut(rest, "}")
+				for part := range strings.SplitSeq(inside, ",") {
+					label, _, _ := strings.Cut(part, "=")
+					labels = append(labels, label)
 				}
 				want := slices.Sorted(slices.Values(row.Labels))
 				if slices.Sort(labels); !slices.Equal(labels, want) {

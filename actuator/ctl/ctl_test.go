@@ -17,7 +17,6 @@ import (
 	"github.com/trainyard/trainyard/actuator/api"
 	"github.com/trainyard/trainyard/actuator/api/apitest"
 	"github.com/trainyard/trainyard/actuator/ctl"
-	"github.com/trainyard/trainyard/actuator/flow"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -202,7 +201,7 @@ func TestCompletion(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	v := apitest.NoPicture()
 	v.Reason = "\x1b]0;owned\x07 \u202egnp"
-	got := run(serve(t, apitest.New(flow.View(v)), nil), "trainyard", "explain", string(v.ID))
+	got := run(serve(t, apitest.New(v), nil), "trainyard", "explain", string(v.ID))
 	for _, r := range got.out {
 		if r < ' ' && r != '\n' || r == '\u202e' {
 			t.Fatalf("control character %U in %q", r, got.out)

@@ -15,12 +15,13 @@ import (
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
 	version := "(unknown)"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
 	}
-	os.Exit(ctl.Main(ctx, ctl.Environment{
+	code := ctl.Main(ctx, ctl.Environment{
 		Name: os.Args[0], Args: os.Args[1:], Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Version: version,
-	}))
+	})
+	cancel()
+	os.Exit(code)
 }
