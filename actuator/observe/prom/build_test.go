@@ -360,12 +360,16 @@ func TestPrometheusFails(t *testing.T) {
 		fault http.HandlerFunc
 		want  string
 	}{
-		{"503", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "starting up", http.StatusServiceUnavailable) }, `status 503: "starting up"`},
+		{"503", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "starting up", http.StatusServiceUnavailable)
+		}, `status 503: "starting up"`},
 		{"refused query", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			fmt.Fprint(w, `{"status":"error","errorType":"execution","error":"too many samples"}`)
 		}, "status 422: execution: too many samples"},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound) }, "status 302"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound)
+		}, "status 302"},
 		{"garbage", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "ask its time: decode answer"},
 		{"time is no number", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, ok(`{"resultType":"scalar","result":["now","1"]}`))
