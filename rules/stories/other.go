@@ -66,34 +66,34 @@ func otherStories(p rules.Profile) []Story {
 				y.Gauge("trainyard-fabric-third", "trainyard_switch_up", []float64{0}, "fabric", "f", "switch", "s2")
 			}},
 
-		{Name: "an exporter cannot be scraped, then it can", Phases: downPhases,
+		{Name: "an exporter cannot be scraped, then it can", Phases: downPhases, Rules: "trainyard.yaml",
 			Yard: func(y *yard.Yard) { y.Set("up", []float64{1, 0, 1}) },
 			Alerts: []AlertCheck{none(calm+ticks(p, p.DownFor)-1, exporterIsDown),
 				only(calm+ticks(p, p.DownFor), exporterIsDown, exporterDown(yard.Fabric), exporterDown(yard.Node)), none(downEnd+1, exporterIsDown)}},
-		{Name: "a target of somebody else is down", Phases: downPhases, Alerts: quiet(downEnd),
+		{Name: "a target of somebody else is down", Phases: downPhases, Rules: "trainyard.yaml", Alerts: quiet(downEnd),
 			Yard: func(y *yard.Yard) { y.Gauge("database", "up", []float64{1, 0}) }},
 
-		{Name: "free memory in pieces and compaction fails", Phases: memoryPhases, Alerts: append(firing, none(calm+ticks(p, p.FragmentedFor)-1, hostFragmented), none(memoryEnd+memoryPhases[2], hostFragmented)),
+		{Name: "free memory in pieces and compaction fails", Phases: memoryPhases, Rules: "memory.yaml", Alerts: append(firing, none(calm+ticks(p, p.FragmentedFor)-1, hostFragmented), none(memoryEnd+memoryPhases[2], hostFragmented)),
 			Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.7, 1) }},
-		{Name: "free memory in pieces and huge pages are replaced by small ones", Phases: memoryPhases, Alerts: firing, Yard: one("node_vmstat_thp_fault_fallback", 1)},
-		{Name: "free memory in pieces and the huge-page pool cannot grow", Phases: memoryPhases, Alerts: firing, Yard: one("node_vmstat_htlb_buddy_alloc_fail", 1)},
-		{Name: "free memory in pieces and nobody asks for huge pages", Phases: memoryPhases, Alerts: calmMemory,
+		{Name: "free memory in pieces and huge pages are replaced by small ones", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: one("node_vmstat_thp_fault_fallback", 1)},
+		{Name: "free memory in pieces and the huge-page pool cannot grow", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: one("node_vmstat_htlb_buddy_alloc_fail", 1)},
+		{Name: "free memory in pieces and nobody asks for huge pages", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory,
 			Yard: func(y *yard.Yard) {
 				one("node_vmstat_thp_fault_fallback", 0)(y)
 				y.Counter(yard.Node, "node_vmstat_htlb_buddy_alloc_fail", []float64{0}, "node", "n1")
 			}},
-		{Name: "free memory in pieces in one zone, while another zone, another NUMA node and another host are short of memory", Phases: memoryPhases, Alerts: firing,
+		{Name: "free memory in pieces in one zone, while another zone, another NUMA node and another host are short of memory", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing,
 			Yard: func(y *yard.Yard) {
 				memory(y, "Normal", 0.95, 0.7, 1)
 				for _, at := range [][]string{{"n1", "0", "Movable"}, {"n1", "1", "Normal"}, {"n2", "0", "Normal"}} {
 					y.Gauge(yard.Node, "trainyard_memory_fragmentation_index", []float64{0.1}, "node", at[0], "numa_node", at[1], "zone", at[2], "order", "9")
 				}
 			}},
-		{Name: "85 % of the free memory in pieces", Phases: memoryPhases, Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.85, 0.7, 1) }},
-		{Name: "the kernel says that memory is short, not in pieces", Phases: memoryPhases, Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.45, 1) }},
-		{Name: "the kernel says that memory is in pieces, just so", Phases: memoryPhases, Alerts: firing, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.55, 1) }},
-		{Name: "nothing is free at all: short, not in pieces", Phases: memoryPhases, Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 1, 0, 1) }},
-		{Name: "a DMA zone in pieces", Phases: memoryPhases, Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "DMA32", 0.95, 0.7, 1) }},
+		{Name: "85 % of the free memory in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.85, 0.7, 1) }},
+		{Name: "the kernel says that memory is short, not in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.45, 1) }},
+		{Name: "the kernel says that memory is in pieces, just so", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.55, 1) }},
+		{Name: "nothing is free at all: short, not in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 1, 0, 1) }},
+		{Name: "a DMA zone in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "DMA32", 0.95, 0.7, 1) }},
 
 		{Name: "errors and flaps at one end count for both directions of the cable", Phases: []int{calm, ticks(p, p.FlapWindow) + 2},
 			Yard: func(y *yard.Yard) {

@@ -25,7 +25,8 @@ type Story struct {
 	Yard   func(*yard.Yard)
 	Alerts []AlertCheck
 	Values []ValueCheck
-	Long   bool // half an hour of it: rules are evaluated less often there
+	Rules  string // the one rule file that it is about; "" = it wants to see all of them
+	Long   bool   // half an hour of it: rules are evaluated less often there
 }
 
 // AlertCheck says which alerts of a name fire at a tick: these and no others.

@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/trainyard/trainyard/exporter/catalog"
@@ -12,11 +13,15 @@ import (
 // Each alert of the catalogue has a story in which it fires and one in which something happens and it does not.
 func TestEveryAlertHasStories(t *testing.T) {
 	for _, p := range rules.Profiles {
+		names := alertFiles(t, p)
 		fires, quiet := map[string]int{}, map[string]int{}
 		for _, s := range All(p) {
 			for _, c := range s.Alerts {
 				if len(c.Want) > 0 {
 					fires[c.Alert]++
+					if s.Rules != "" && !names[c.Alert][s.Rules] {
+						t.Errorf("%s, story %q: alert %s is not in %s", p.Name, s.Name, c.Alert, s.Rules)
+					}
 				} else {
 					quiet[c.Alert]++
 				}
@@ -55,4 +60,24 @@ func TestChecksLieInTheirStory(t *testing.T) {
 			}
 		}
 	}
+}
+
+// alertFiles says in which rule files each alert stands.
+func alertFiles(t *testing.T, p rules.Profile) map[string]map[string]bool {
+	t.Helper()
+	files, err := rules.Files(p.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]map[string]bool{}
+	for name, content := range files {
+		for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllSubmatch(content, -1) {
+			if alert := string(m[1]); in[alert] == nil {
+				in[alert] = map[string]bool{name: true}
+			} else {
+				in[alert][name] = true
+			}
+		}
+	}
+	return in
 }
