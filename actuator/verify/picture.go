@@ -82,7 +82,7 @@ type since struct {
 func sinceStart(before, after Picture, id string, started time.Time, window time.Duration) since {
 	b, a := before.Jobs[id], after.Jobs[id]
 	elapsed := after.At.Sub(started).Seconds()
-	if a.StepsTotal <= b.StepsTotal || b.StepsTotal <= 0 || b.StepSeconds <= 0 {
+	if a.StepsTotal < b.StepsTotal || b.StepsTotal <= 0 || b.StepSeconds <= 0 {
 		return since{steps: max(0, a.StepsPerSecond*elapsed), seconds: a.StepSeconds, clean: elapsed >= window.Seconds()}
 	}
 	early := max(0, started.Sub(before.At).Seconds())

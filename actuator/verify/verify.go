@@ -119,7 +119,15 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 	}
 	// The window still holds figures from before the change: it can only hide a gain, not make one up. So better
 	// may be said early; everything else waits until the window is clean.
-	enough := v.Iterations >= l.MinIterations || elapsed >= l.MinTime
+	enough := v.Iterations >= l.MinIterations || elapsed >= l.MinTime && v.Iterations >= 1
+	for _, id := range affected {
+		if why := stands(id, before, after, started, l); why != "" {
+			return end(Inconclusive, "%s", why)
+		}
+		if why := changed(id, before, after, l); enough && why != "" {
+			return end(Inconclusive, "%s", why)
+		}
+	}
 	came := v.MeasuredGain >= l.GainShare*forecast.Gain && v.MeasuredGain > 0
 	switch {
 	case enough && came && slower == "":
@@ -202,7 +210,28 @@ func lost(id string, before, after Picture, l Limits) string {
 	case b.BytesPerSecond > 0 && a.BytesPerSecond < l.OfferedShare*b.BytesPerSecond:
 		return fmt.Sprintf("%s offers %s of the traffic that it offered before, at least %s wanted", id, percent(a.BytesPerSecond/b.BytesPerSecond), percent(l.OfferedShare))
 	}
-	if was, is := b.BytesPerStep(), a.BytesPerStep(); was > 0 && is > 0 && math.Abs(is/was-1) > l.PhaseChange {
+	return ""
+}
+
+// stands says that a job has finished no step for much longer than one took before, "" when it has. It ended while
+// its last report is still there, or it is stuck: in both cases the plan is taken back.
+func stands(id string, before, after Picture, started time.Time, l Limits) string {
+	const (
+		steps = 5 // as long as these took before
+		least = 3 * time.Second
+	)
+	elapsed, was := after.At.Sub(started), before.Jobs[id].StepSeconds
+	if elapsed < least || elapsed.Seconds() < steps*was || sinceStart(before, after, id, started, l.Window).steps >= 1 {
+		return ""
+	}
+	return fmt.Sprintf("%s has not finished a step in the %s since the change, one took %s before: it ended or stands still", id, elapsed.Round(100*time.Millisecond), seconds(was))
+}
+
+// changed says that a job does something else than before, "" when it does not. Over a few steps the two rates that
+// it divides say little, so it is asked only when enough were seen.
+func changed(id string, before, after Picture, l Limits) string {
+	was, is := before.Jobs[id].BytesPerStep(), after.Jobs[id].BytesPerStep()
+	if was > 0 && is > 0 && math.Abs(is/was-1) > l.PhaseChange {
 		return fmt.Sprintf("%s moves %s of the bytes per step that it moved before: it does something else now", id, percent(is/was))
 	}
 	return ""
