@@ -87,7 +87,7 @@ func (s *FileStore) Load(_ context.Context) (Loaded, error) {
 	s.segment, s.size = "", 0
 	s.read(names[first:], &l)
 	if len(names) > 0 && l.Damage == nil && first == 0 && l.State == nil && (len(l.Records) == 0 || l.Records[0].Seq != 1) && l.Seq != 0 {
-		l.Damage = fmt.Errorf("the journal begins at record %d and has no sound checkpoint: %w", l.Records[0].Seq, ErrDamaged)
+		l.Damage = fmt.Errorf("the journal does not begin with record 1 and has no sound checkpoint: %w", ErrDamaged)
 	}
 	if len(names) == 0 {
 		l.Damage = s.foundNothing()
