@@ -42,8 +42,8 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 			if string(got) != string(want) {
 				t.Errorf("%s is out of date: go test ./deploy/monitoring -update", path)
 			}
-			var any map[string]any
-			if err := yaml.Unmarshal(got, &any); err != nil {
+			var anything map[string]any
+			if err := yaml.Unmarshal(got, &anything); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 		}

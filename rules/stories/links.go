@@ -7,10 +7,10 @@ import (
 	"github.com/trainyard/trainyard/rules/yard"
 )
 
-// Most stories have a dozen ticks of calm and then some more of something.
+// Most stories have some ticks of calm and then a dozen of something.
 const (
-	calm  = 12
-	event = 16
+	calm  = 8
+	event = 12
 	end   = calm + event - 1
 )
 

@@ -18,15 +18,19 @@ func otherStories(p rules.Profile) []Story {
 	memoryPhases, memoryEnd := long(p.FragmentedFor)
 	downPhases, downEnd := long(p.DownFor)
 	switchPhases, switchEnd := long(p.UnreachableFor)
-	memory := func(y *yard.Yard, zone string, unusable, why, failed float64) {
+	// pieces is a zone whose free memory falls into pieces; why is the kernel's own judgement of it.
+	pieces := func(y *yard.Yard, zone string, unusable, why float64) {
 		at := []string{"node", "n1", "numa_node", "0", "zone", zone, "order", "9"}
 		y.Gauge(yard.Node, "trainyard_memory_unusable_free_index", []float64{0.2, unusable, 0.2}, at...)
 		y.Gauge(yard.Node, "trainyard_memory_fragmentation_index", []float64{-1, why, -1}, at...)
-		y.Counter(yard.Node, "node_vmstat_compact_fail", []float64{0, failed, 0}, "node", "n1")
+	}
+	memory := func(y *yard.Yard, zone string, unusable, why float64) {
+		pieces(y, zone, unusable, why)
+		y.Counter(yard.Node, "node_vmstat_compact_fail", []float64{0, 1, 0}, "node", "n1")
 	}
 	one := func(metric string, failed float64) func(*yard.Yard) {
 		return func(y *yard.Yard) {
-			memory(y, "Normal", 0.95, -1, 0)
+			pieces(y, "Normal", 0.95, -1)
 			y.Counter(yard.Node, metric, []float64{0, failed, 0}, "node", "n1")
 		}
 	}
@@ -74,26 +78,27 @@ func otherStories(p rules.Profile) []Story {
 			Yard: func(y *yard.Yard) { y.Gauge("database", "up", []float64{1, 0}) }},
 
 		{Name: "free memory in pieces and compaction fails", Phases: memoryPhases, Rules: "memory.yaml", Alerts: append(firing, none(calm+ticks(p, p.FragmentedFor)-1, hostFragmented), none(memoryEnd+memoryPhases[2], hostFragmented)),
-			Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.7, 1) }},
+			Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.7) }},
 		{Name: "free memory in pieces and huge pages are replaced by small ones", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: one("node_vmstat_thp_fault_fallback", 1)},
 		{Name: "free memory in pieces and the huge-page pool cannot grow", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: one("node_vmstat_htlb_buddy_alloc_fail", 1)},
 		{Name: "free memory in pieces and nobody asks for huge pages", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory,
 			Yard: func(y *yard.Yard) {
 				one("node_vmstat_thp_fault_fallback", 0)(y)
+				y.Counter(yard.Node, "node_vmstat_compact_fail", []float64{0}, "node", "n1")
 				y.Counter(yard.Node, "node_vmstat_htlb_buddy_alloc_fail", []float64{0}, "node", "n1")
 			}},
 		{Name: "free memory in pieces in one zone, while another zone, another NUMA node and another host are short of memory", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing,
 			Yard: func(y *yard.Yard) {
-				memory(y, "Normal", 0.95, 0.7, 1)
+				memory(y, "Normal", 0.95, 0.7)
 				for _, at := range [][]string{{"n1", "0", "Movable"}, {"n1", "1", "Normal"}, {"n2", "0", "Normal"}} {
 					y.Gauge(yard.Node, "trainyard_memory_fragmentation_index", []float64{0.1}, "node", at[0], "numa_node", at[1], "zone", at[2], "order", "9")
 				}
 			}},
-		{Name: "85 % of the free memory in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.85, 0.7, 1) }},
-		{Name: "the kernel says that memory is short, not in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.45, 1) }},
-		{Name: "the kernel says that memory is in pieces, just so", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.55, 1) }},
-		{Name: "nothing is free at all: short, not in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 1, 0, 1) }},
-		{Name: "a DMA zone in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "DMA32", 0.95, 0.7, 1) }},
+		{Name: "85 % of the free memory in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.85, 0.7) }},
+		{Name: "the kernel says that memory is short, not in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.45) }},
+		{Name: "the kernel says that memory is in pieces, just so", Phases: memoryPhases, Rules: "memory.yaml", Alerts: firing, Yard: func(y *yard.Yard) { memory(y, "Normal", 0.95, 0.55) }},
+		{Name: "nothing is free at all: short, not in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "Normal", 1, 0) }},
+		{Name: "a DMA zone in pieces", Phases: memoryPhases, Rules: "memory.yaml", Alerts: calmMemory, Yard: func(y *yard.Yard) { memory(y, "DMA32", 0.95, 0.7) }},
 
 		{Name: "errors and flaps at one end count for both directions of the cable", Phases: []int{calm, ticks(p, p.FlapWindow) + 2},
 			Yard: func(y *yard.Yard) {
