@@ -97,7 +97,7 @@ func committed() []row {
 		{KindAnswered, one(Asked), (*turn).answered, one(Opened, Refused), "approved: everything is looked at again, and the approval holds for the same plan only"},
 
 		// Writing.
-		{KindStepped, one(Acting), (*turn).stepped, one(Settling, Undoing, Refused), "next step, or settle; unclear: read back; failed: undo; nothing written at all: refused"},
+		{KindStepped, one(Acting), (*turn).stepped, one(Settling, Undoing, Undone, SupersededS, Refused), "next step, or settle; unclear: read back; failed: undo, or the end at once if nothing is left to undo"},
 		{KindRead, one(Acting), (*turn).read, one(Settling, Undoing), "there: as done; not there: as transient"},
 		{KindVerified, one(Settling), (*turn).verified, one(Holding, Undoing), "better holds, anything else is undone"},
 		{KindVerified, one(Watching), (*turn).followedUp, one(Watched), "the follow-up is recorded"},

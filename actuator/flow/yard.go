@@ -108,11 +108,15 @@ func (t *turn) resolvedAlert(e *Episode, known bool) {
 		return
 	}
 	t.input(InputResolved, "by "+e.GoneBy)
-	if k, ok := t.key(e.Alert); ok && !t.s.firing(k) {
-		if target := t.s.Targets[k.String()]; target != nil {
-			target.ReopenAt = time.Time{}
-			t.dispatch(t.s.Incidents[target.Open], KindGone)
-		}
+	k, ok := t.key(e.Alert)
+	target := t.s.Targets[k.String()]
+	switch {
+	case !ok || target == nil:
+	case !t.s.firing(k):
+		target.ReopenAt = time.Time{}
+		t.dispatch(t.s.Incidents[target.Open], KindGone)
+	case target.Open == "" && target.ReopenAt.IsZero() && !t.s.acted(k):
+		target.ReopenAt = later(t.now, target.CooldownUntil) // the episode that was acted on is over, another one still fires
 	}
 }
 
@@ -155,7 +159,7 @@ func (t *turn) consider(e *Episode) (InputOutcome, string) {
 		return InputJoined, string(in.ID)
 	}
 	switch {
-	case e.Acted:
+	case t.s.acted(k):
 		return InputActedBefore, ""
 	case t.now.Before(target.ReopenAt):
 		return InputWaiting, "until " + target.ReopenAt.Format(time.RFC3339)
@@ -212,14 +216,10 @@ func (s *State) firing(k Key) bool {
 	return slices.ContainsFunc(s.episodes(k), func(e *Episode) bool { return e.Firing })
 }
 
-// acted says whether every firing episode of the key was acted on before.
+// acted says whether any firing episode of the key was acted on before. As long as one is, the target is left alone,
+// whatever else begins to fire: another fingerprint is often another name for the same thing (a twin Prometheus).
 func (s *State) acted(k Key) bool {
-	for _, e := range s.episodes(k) {
-		if e.Firing && !e.Acted {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(s.episodes(k), func(e *Episode) bool { return e.Firing && e.Acted })
 }
 
 func (t *turn) markActed(k Key) {

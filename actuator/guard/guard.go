@@ -63,7 +63,7 @@ type Ledger struct {
 	CooldownUntil time.Time // of the target
 	Concurrent    int       // reservations of the pool, this incident's own left out
 	LastHour      int       // reservations of the pool in the last 60 minutes, this incident's own left out
-	Acted         bool      // the episode of every firing alert was acted on before
+	Acted         bool      // the episode of a firing alert was acted on before
 	Firing        bool      // at least one alert of the incident fires, as far as the episode table knows
 	FiringTargets int       // targets with a firing alert
 	Epoch         uint64    // of the journal
