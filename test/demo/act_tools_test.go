@@ -34,7 +34,7 @@ func TestActOnThePlant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{yard: y, control: c, mode: policy.Act, plan: defaultSchedule, say: say}
+	r := &pass{yard: y, control: c, mode: policy.Act, plan: defaultSchedule, say: say}
 	res, err := r.do(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -45,13 +45,13 @@ func TestActOnTheLab(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	y := made.(*real)
+	y := made.(*realYard)
 	say := newTimeline(t.Output())
 	c, err := startControl(ctx, y, dir, policy.Act, bin, say)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{yard: y, control: c, mode: policy.Act, plan: defaultSchedule, say: say}
+	r := &pass{yard: y, control: c, mode: policy.Act, plan: defaultSchedule, say: say}
 	res, err := r.do(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -29,8 +29,8 @@ func beRank() { ring.Main() }
 // labMissing says why there can be no real fabric here; nil = there can.
 func labMissing() error { return lab.Require() }
 
-// real is the yard made of network namespaces. Everything that controls the fabric runs in the management namespace.
-type real struct {
+// realYard is the yard made of network namespaces. Everything that controls the fabric runs in the management namespace.
+type realYard struct {
 	lab *lab.Lab
 	dir string
 	bin binaries
@@ -67,7 +67,7 @@ func newLab(ctx context.Context, out io.Writer, dir string, bin binaries) (yard,
 	if err != nil {
 		return nil, err
 	}
-	y := &real{lab: l, dir: dir, bin: bin, jobs: map[string]*ring.Job{}, monitors: map[string]*lab.RouteMonitor{}, gapsFrom: time.Now()}
+	y := &realYard{lab: l, dir: dir, bin: bin, jobs: map[string]*ring.Job{}, monitors: map[string]*lab.RouteMonitor{}, gapsFrom: time.Now()}
 	for _, s := range l.Switches {
 		if s.Tier > 0 {
 			continue
@@ -81,15 +81,15 @@ func newLab(ctx context.Context, out io.Writer, dir string, bin binaries) (yard,
 	return y, nil
 }
 
-func (y *real) Fabric() string { return "lab" }
+func (y *realYard) Fabric() string { return "lab" }
 
-func (y *real) About() string {
+func (y *realYard) About() string {
 	c := y.lab.Config()
 	return fmt.Sprintf("real fabric in network namespaces: 2 spines, 4 leaves with FRR, SNMP and LLDP, 8 nodes with 2 rails, links of %d Mbit/s, real TCP", c.FabricMbit)
 }
 
 // StartJob: both jobs' first rail from pod A to pod B goes over s1, by choice of source ports; all else is kept apart.
-func (y *real) StartJob(ctx context.Context, job string) error {
+func (y *realYard) StartJob(ctx context.Context, job string) error {
 	s := ring.Spec{JobID: job, Hosts: []string{"n1", "n2", "n5", "n6"}, ReportDir: y.jobDir, Spine: func(_, _, _ int) string { return "s1" }}
 	if job == jobB {
 		s.Hosts = []string{"n3", "n4", "n7", "n8"}
@@ -110,10 +110,10 @@ func (y *real) StartJob(ctx context.Context, job string) error {
 	return nil
 }
 
-func (y *real) jobDir(host string) string { return filepath.Join(y.dir, "jobs", host) }
+func (y *realYard) jobDir(host string) string { return filepath.Join(y.dir, "jobs", host) }
 
 // Look reads what the kernels and the ranks themselves say, never what the control side believes.
-func (y *real) Look(context.Context) (look, error) {
+func (y *realYard) Look(context.Context) (look, error) {
 	l := look{At: time.Now(), Steps: map[string][]step{}}
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -172,7 +172,7 @@ func (y *real) Look(context.Context) (look, error) {
 	return l, nil
 }
 
-func (y *real) readTCP() (tcpCounters, error) {
+func (y *realYard) readTCP() (tcpCounters, error) {
 	var sum tcpCounters
 	for _, h := range y.lab.Hosts {
 		v, err := y.lab.NetSNMP(h.Name)
@@ -185,7 +185,7 @@ func (y *real) readTCP() (tcpCounters, error) {
 	return sum, nil
 }
 
-func (y *real) ResetGaps() {
+func (y *realYard) ResetGaps() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.gapsFrom = time.Now()
@@ -196,7 +196,7 @@ const exporterInterval = "500ms"
 
 // Exporters starts the node role in each host and the fabric role in the management namespace. Without credentials an
 // exporter listens on loopback only, so a relay brings each host's loopback port to the management namespace's.
-func (y *real) Exporters(ctx context.Context) (nodes, fabric []string, err error) {
+func (y *realYard) Exporters(ctx context.Context) (nodes, fabric []string, err error) {
 	config := filepath.Join(y.dir, "node.yaml")
 	if err := os.WriteFile(config, []byte("fabric: lab\ndevices: rail\\d+\njob_max_age: 3s\n"), 0o644); err != nil {
 		return nil, nil, fmt.Errorf("configure the node role: %w", err)
@@ -228,7 +228,7 @@ func (y *real) Exporters(ctx context.Context) (nodes, fabric []string, err error
 }
 
 // inventory lists the switches as an operator would write them down.
-func (y *real) inventory() string {
+func (y *realYard) inventory() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fabric: lab\ninterval: %s\ntopology_interval: 5s\ntimeout: 400ms\n", fabricInterval)
 	fmt.Fprintf(&b, "credentials:\n  ro: {version: v2c, community: {file: %s}}\nswitches:\n", filepath.Join(y.dir, "community"))
@@ -244,7 +244,7 @@ func (y *real) inventory() string {
 const fabricInterval = "250ms"
 
 // Actuator writes its configuration and starts it in the management namespace.
-func (y *real) Actuator(ctx context.Context, c actuatorSetup) error {
+func (y *realYard) Actuator(ctx context.Context, c actuatorSetup) error {
 	var b strings.Builder
 	b.WriteString(c.yaml(y.Fabric()))
 	fmt.Fprintf(&b, "driver:\n  kind: bgp\n  bgp:\n    pins: {local_address: %s}\n    weights: {local_address: %s}\n    prefixes: [10.1.0.0/16, 10.2.0.0/16, 10.3.0.0/16, 10.4.0.0/16]\n    leaves:\n", lab.ControllerPins, lab.ControllerWeights)
@@ -266,7 +266,7 @@ func (y *real) Actuator(ctx context.Context, c actuatorSetup) error {
 }
 
 // start runs a program in a namespace, its output in a file of its name; it ends with the lab.
-func (y *real) start(place, name string, argv ...string) error {
+func (y *realYard) start(place, name string, argv ...string) error {
 	log, err := os.Create(filepath.Join(y.dir, name+".log"))
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
@@ -282,25 +282,25 @@ func (y *real) start(place, name string, argv ...string) error {
 	return nil
 }
 
-func (y *real) Run(_ context.Context, name string, argv ...string) error {
+func (y *realYard) Run(_ context.Context, name string, argv ...string) error {
 	return y.start(lab.Mgmt, name, argv...)
 }
 
-func (y *real) Output(ctx context.Context, argv ...string) (string, error) {
+func (y *realYard) Output(ctx context.Context, argv ...string) (string, error) {
 	return y.lab.Exec(ctx, lab.Mgmt, argv...)
 }
 
-func (y *real) Client() *http.Client { return y.lab.HTTPClient(lab.Mgmt) }
+func (y *realYard) Client() *http.Client { return y.lab.HTTPClient(lab.Mgmt) }
 
 // Port: nothing else listens in the management namespace, so each program has its usual port.
-func (y *real) Port(want int) (int, error) { return want, nil }
+func (y *realYard) Port(want int) (int, error) { return want, nil }
 
-func (y *real) Listen(ctx context.Context) (net.Listener, error) {
+func (y *realYard) Listen(ctx context.Context) (net.Listener, error) {
 	return y.lab.Listen(ctx, lab.Mgmt, "tcp", "127.0.0.1:0")
 }
 
 // relay carries connections from an address in the management namespace to one in another place.
-func (y *real) relay(ctx context.Context, here, place, there string) error {
+func (y *realYard) relay(ctx context.Context, here, place, there string) error {
 	l, err := y.lab.Listen(ctx, lab.Mgmt, "tcp", here)
 	if err != nil {
 		return fmt.Errorf("relay %s to %s: %w", here, place, err)
@@ -332,7 +332,7 @@ func (y *real) relay(ctx context.Context, here, place, there string) error {
 }
 
 // Close ends the jobs and takes the fabric down with everything in it.
-func (y *real) Close() error {
+func (y *realYard) Close() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	for _, j := range y.jobs {

@@ -29,18 +29,28 @@ import (
 
 func main() {
 	beRank() // a rank of a training job in the lab is this program started again
+	os.Exit(run())
+}
+
+// exitInterrupted is what a shell calls the end by Ctrl-C.
+const exitInterrupted = 130
+
+// run is main with an exit code.
+func run() int {
 	simulate := flag.Bool("simulated", false, "use the simulated plant, which needs no root")
-	keep := flag.String("dir", "", "folder for configurations, logs and results (default: a new one below the temporary folder)")
+	dir := flag.String("dir", "", "folder for configurations, logs and results (default: a new one below the temporary folder)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := demo(ctx, os.Stdout, *simulate, *keep); err != nil {
+	switch err := demo(ctx, os.Stdout, *simulate, *dir); {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "demo: interrupted, everything is taken down")
+		return exitInterrupted
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		if errors.Is(err, context.Canceled) {
-			os.Exit(130) // as a shell calls the end by Ctrl-C
-		}
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // demo makes both runs, prints the table and says what they fail to show.
@@ -117,7 +127,7 @@ func once(ctx context.Context, out io.Writer, simulate bool, mode policy.Mode, p
 	if err != nil {
 		return result{}, err
 	}
-	r := &run{yard: y, control: c, mode: mode, plan: plan, say: say}
+	r := &pass{yard: y, control: c, mode: mode, plan: plan, say: say}
 	return r.do(ctx)
 }
 

@@ -149,7 +149,7 @@ func (y *simulated) Output(ctx context.Context, argv ...string) (string, error) 
 }
 
 func (y *simulated) Close() error {
-	y.processes.stopAll()
+	y.stopAll()
 	y.stop()
 	return nil
 }

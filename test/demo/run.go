@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/actuator/flow"
@@ -26,8 +27,8 @@ var defaultSchedule = schedule{Alone: 15 * time.Second, Control: 15 * time.Secon
 // lookEvery is the distance of looks at the yard, and so the resolution of the moments that are measured.
 const lookEvery = 100 * time.Millisecond
 
-// run is one pass: fabric and control side are up, the jobs start, the loop does what its mode allows.
-type run struct {
+// pass is one run: fabric and control side are up, the jobs start, the loop does what its mode allows.
+type pass struct {
 	yard    yard
 	control *control
 	mode    policy.Mode
@@ -40,7 +41,7 @@ type run struct {
 }
 
 // do takes the run from the first job to the end and returns what it showed.
-func (r *run) do(ctx context.Context) (result, error) {
+func (r *pass) do(ctx context.Context) (result, error) {
 	r.seen = map[string]bool{}
 	r.res = result{Mode: r.mode}
 	if err := r.yard.StartJob(ctx, jobA); err != nil {
@@ -81,7 +82,7 @@ func (r *run) do(ctx context.Context) (result, error) {
 }
 
 // watch looks at the yard and at the control side until a time, or until enough says so.
-func (r *run) watch(ctx context.Context, until time.Time, enough func() bool) error {
+func (r *pass) watch(ctx context.Context, until time.Time, enough func() bool) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for time.Now().Before(until) && (enough == nil || !enough()) {
@@ -111,7 +112,7 @@ func (r *run) watch(ctx context.Context, until time.Time, enough func() bool) er
 }
 
 // listen asks Prometheus for the alert and the actuator for its incidents, and prints what is new.
-func (r *run) listen(ctx context.Context) error {
+func (r *pass) listen(ctx context.Context) error {
 	if r.res.Congested.IsZero() {
 		return nil
 	}
@@ -124,6 +125,12 @@ func (r *run) listen(ctx context.Context) error {
 			r.res.Alert = time.Now()
 			r.say.event("ALERT FabricLinkCongested fires in Prometheus: %s", links[0])
 		}
+	}
+	for _, title := range r.control.inbox.take() {
+		if !strings.Contains(title, "is congested") {
+			continue // other alerts reach people too, but are another story
+		}
+		r.say.event("Slack (a stand-in here) is told: %s", title)
 	}
 	views, err := r.control.incidents(ctx)
 	if err != nil {
@@ -146,7 +153,7 @@ func (r *run) listen(ctx context.Context) error {
 }
 
 // figures computes what the table shows.
-func (r *run) figures(alone time.Time, first look) {
+func (r *pass) figures(alone time.Time, first look) {
 	last := r.looks[len(r.looks)-1]
 	c := r.res.Congested
 	r.res.Before = spanOf(r.looks, alone.Add(r.plan.Alone/3), c)
@@ -166,7 +173,7 @@ func (r *run) figures(alone time.Time, first look) {
 }
 
 // story takes the incident that acted, or else the first one, and what the command-line tool says of it.
-func (r *run) story(ctx context.Context) {
+func (r *pass) story(ctx context.Context) {
 	views, err := r.control.incidents(ctx)
 	if err != nil || len(views) == 0 {
 		r.res.Outcome = "no incident"

@@ -34,7 +34,7 @@ func printTable(w io.Writer, watch, act result, simulated bool) {
 	line()
 	both("forecast for job-a's step, p50 [p10..p90]", func(r result) string { return prediction(r, simulated) })
 	if !simulated {
-		both("  measured against it", func(r result) string { return forecastError(r) })
+		both("  measured against it", forecastError)
 	}
 	line()
 	both("congestion -> alert fires, lab profile", func(r result) string { return since(r.Congested, r.Alert) })
@@ -83,8 +83,7 @@ func forecastError(r result) string {
 	return fmt.Sprintf("%.3f s, %+.1f %%", r.After.Step, 100*(r.After.Step/r.Forecast.P50-1))
 }
 
-// Parts of the loop in the production profile that no rule file says. A notification waits group_wait of our route in
-// Alertmanager; a verification reads rates whose window lies wholly after the change.
+// productionGroupWait is how long Alertmanager waits before the first message of a group (deploy/alertmanager/production.yml).
 const productionGroupWait = 5 * time.Second
 
 // production computes the time from congestion to verified in the production profile from its intervals and from what was
@@ -101,7 +100,8 @@ func production(r result) string {
 	share := math.Min(1, 0.15/math.Max(slow-1, 0.15))
 	seen := time.Duration(share*float64(d(p.Window))) + d(p.Scrape)/2 + d(p.Interval)/2
 	own := r.Route.Sub(r.Alert)
-	verify := policy.Default().Settle + d(p.Window) + d(p.Scrape)
+	// After the settling, a verification compares step counters: two scrapes lie wholly behind the change.
+	verify := policy.Default().Settle + 2*d(p.Scrape)
 	alert := seen + d(p.CongestedFor)
 	return fmt.Sprintf("%.0f s (alert %.0f, route %.0f)", (alert + productionGroupWait + own + verify).Seconds(), alert.Seconds(), (alert + productionGroupWait + own).Seconds())
 }

@@ -52,7 +52,7 @@ func (t *timeline) entry(v flow.View, e flow.Entry) {
 }
 
 // status prints step times, stream rate and link use from time to time.
-func (t *timeline) status(ctx context.Context, r *run) {
+func (t *timeline) status(ctx context.Context, r *pass) {
 	now := time.Now()
 	if now.Sub(t.lastLine) < statusEvery || len(r.looks) == 0 {
 		return
