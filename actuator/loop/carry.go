@@ -80,14 +80,46 @@ func (l *Loop) propose(c flow.Command, in *flow.Incident) {
 			var p flow.Proposal
 			p, err = l.cfg.Propose(ctx, Question{Incident: id, Snapshot: s, Target: target, Policy: pol, Current: current, Seed: seed(id, snapshot)})
 			if err == nil {
-				answer.Proposal, err = l.fit(ctx, p)
+				answer.Proposal, err = l.fit(ctx, withTarget(p, target))
 			}
 		}
 		if err != nil {
 			answer.Err = err.Error()
 		}
+		if err := readable(answer); err != nil { // e.g. a name that the next start could not read
+			answer.Proposal, answer.Err = nil, err.Error()
+		}
 		l.deliver(answer)
 	})
+}
+
+// withTarget fills in what a plan is about: a plan that does nothing may leave it out.
+func withTarget(p flow.Proposal, target ident.Port) flow.Proposal {
+	p.Candidates = slices.Clone(p.Candidates)
+	for i := range p.Candidates {
+		if p.Candidates[i].Target.IsZero() {
+			p.Candidates[i].Target = target
+		}
+	}
+	if p.Chosen != nil && p.Chosen.Target.IsZero() {
+		c := *p.Chosen
+		c.Target = target
+		p.Chosen = &c
+	}
+	return p
+}
+
+// readable says whether a record of the event could be read back. What cannot be read must never be written: the next
+// start would have to take it for damage.
+func readable(ev flow.Event) error {
+	text, err := flow.EncodeEvent(ev)
+	if err == nil {
+		_, err = flow.DecodeEvent(ev.Kind(), text)
+	}
+	if err != nil {
+		return fmt.Errorf("the answer cannot be journalled: %w", err)
+	}
+	return nil
 }
 
 // seed makes chance the same for the same incident and picture, so that a replayed decision can be thought again.

@@ -176,6 +176,11 @@ func (l *Loop) applyLocked(events ...flow.Event) error {
 	case len(events) == 0:
 		return nil
 	}
+	for _, ev := range events { // before anything is stepped
+		if err := readable(ev); err != nil {
+			return err
+		}
+	}
 	now := l.clock()
 	records := make([]journal.Record, 0, len(events))
 	var cmds []flow.Command

@@ -29,11 +29,21 @@ func (p Port) Compare(q Port) int {
 	return cmp.Or(cmp.Compare(p.Fabric, q.Fabric), cmp.Compare(p.Device, q.Device), cmp.Compare(p.Name, q.Name))
 }
 
-// MarshalText makes Port usable as a JSON string and map key.
-func (p Port) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+// MarshalText makes Port usable as a JSON string and map key. The zero Port is the empty string, so that a record that
+// names no port can be read back.
+func (p Port) MarshalText() ([]byte, error) {
+	if p.IsZero() {
+		return []byte{}, nil
+	}
+	return []byte(p.String()), nil
+}
 
 // UnmarshalText is the inverse of MarshalText.
 func (p *Port) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*p = Port{}
+		return nil
+	}
 	q, err := ParsePort(string(text))
 	if err == nil {
 		*p = q

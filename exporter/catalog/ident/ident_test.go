@@ -50,6 +50,14 @@ func TestPortAsJSONKey(t *testing.T) {
 	if err := json.Unmarshal(text, &out); err != nil || out[Port{"lab", "l1", "sp1"}] != 1 {
 		t.Fatalf("unmarshal: %v, %v", out, err)
 	}
+	zero, err := json.Marshal(Port{})
+	if err != nil || string(zero) != `""` {
+		t.Errorf("the zero port: %s, %v", zero, err)
+	}
+	back := Port{"lab", "l1", "sp1"}
+	if err := json.Unmarshal(zero, &back); err != nil || !back.IsZero() {
+		t.Errorf("the zero port comes back as %v, %v", back, err)
+	}
 	if err := json.Unmarshal([]byte(`{"l1":1}`), &out); err == nil {
 		t.Error("a key that is no port was accepted")
 	}
