@@ -98,7 +98,7 @@ type JobForecast struct {
 	StepSeconds  float64 `json:"step_seconds"` // measured now
 	After        Band    `json:"after"`        // seconds
 	BaselineStep float64 `json:"baseline_step_seconds"`
-	Affected     bool    `json:"affected"` // its flows may cross the target link: the plan is meant for it
+	Affected     bool    `json:"affected"` // its flows cross the target link as far as one knows: the plan is meant for it
 }
 
 // Forecast is the simulated effect of a plan.
@@ -106,7 +106,7 @@ type Forecast struct {
 	Regime         string         `json:"regime"` // which model, which assumptions, in words
 	Links          []LinkForecast `json:"links"`
 	Jobs           []JobForecast  `json:"jobs"`
-	Gain           float64        `json:"gain"`             // median over affected jobs of 1 - after.P50/now; 0 for "do nothing"
+	Gain           float64        `json:"gain"`             // median over the placements of the median over the jobs on the target of 1 - after/now; 0 for "do nothing"
 	PathsLeft      int            `json:"paths_left"`       // least number of live paths of a moved prefix after the pin is dropped
 	BlackoutBoundS float64        `json:"blackout_seconds"` // bound on the interruption of a step (field rule 8)
 	Assignments    int            `json:"assignments"`      // how many placements of flows on paths explain the present

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/trainyard/trainyard/actuator/plan"
 	"github.com/trainyard/trainyard/actuator/topo"
@@ -41,6 +42,7 @@ type Move struct {
 	Step      plan.Step
 	PathsLeft int
 	Blackout  float64 // seconds
+	label     string  // for people
 	room      float64
 }
 
@@ -230,6 +232,7 @@ func (f Field) pin(key plan.RouteKey, fl traffic.Routed, p topo.Path, before *pl
 		},
 		PathsLeft: left,
 		Blackout:  PinBlackoutSeconds,
+		label:     fmt.Sprintf("pin traffic of %s to %s (%s) over %s", key.Switch, f.name(fl.Dst), fl.Dst, p.Via),
 		room:      f.room(p),
 	}, nil
 }
@@ -262,6 +265,7 @@ func (f Field) weigh(key plan.RouteKey, fl traffic.Routed, before *plan.Route) (
 	// Sixteen parts are as fine as the forecast deserves, and small groups spare the switch's tables.
 	const parts = 16
 	r := plan.Route{Switch: key.Switch, Prefix: key.Prefix, Kind: plan.Weights}
+	var shares []string
 	for i, p := range fl.Paths {
 		w := int(rooms[i]/most*parts + 0.5)
 		if w == 0 {
@@ -272,6 +276,7 @@ func (f Field) weigh(key plan.RouteKey, fl traffic.Routed, before *plan.Route) (
 			return Move{}, err
 		}
 		r.NextHops = append(r.NextHops, plan.NextHop{Addr: hop, Weight: uint8(w)})
+		shares = append(shares, fmt.Sprintf("%s %d", p.Via, w))
 	}
 	left := len(fl.Paths) - 1
 	if left < f.Budget.MinPathsLeft {
@@ -284,6 +289,7 @@ func (f Field) weigh(key plan.RouteKey, fl traffic.Routed, before *plan.Route) (
 		},
 		PathsLeft: left,
 		Blackout:  WeightsBlackoutSeconds,
+		label:     fmt.Sprintf("weigh traffic of %s to %s (%s) %s", key.Switch, f.name(fl.Dst), fl.Dst, strings.Join(shares, ", ")),
 	}, nil
 }
 
@@ -315,6 +321,7 @@ func (f Field) Combine(target topo.LinkID, moves ...Move) (plan.Plan, error) {
 		return a.Key().Prefix.Addr().Compare(b.Key().Prefix.Addr())
 	})
 	seen := map[plan.RouteKey]bool{}
+	var labels []string
 	for i, m := range moves {
 		if seen[m.Key()] {
 			return p, fmt.Errorf("two routes for %s", m.Key())
@@ -327,21 +334,12 @@ func (f Field) Combine(target topo.LinkID, moves ...Move) (plan.Plan, error) {
 			return p, fmt.Errorf("switch %s would hold %d of our routes, at most %d", m.Key().Switch, added[m.Key().Switch], n)
 		}
 		p.Steps = append(p.Steps, m.Step)
+		labels = append(labels, m.label)
 		if i == 0 || m.PathsLeft < p.Forecast.PathsLeft {
 			p.Forecast.PathsLeft = m.PathsLeft
 		}
 		p.Forecast.BlackoutBoundS = max(p.Forecast.BlackoutBoundS, m.Blackout)
 	}
-	p.Summary = summary(p.Steps)
+	p.Summary = strings.Join(labels, "; ")
 	return p, nil
-}
-
-func summary(steps []plan.Step) string {
-	switch len(steps) {
-	case 0:
-		return "do nothing"
-	case 1:
-		return steps[0].Route.String()
-	}
-	return fmt.Sprintf("%s, and %d more", steps[0].Route.String(), len(steps)-1)
 }
