@@ -53,6 +53,18 @@ func (c *crashing) Checkpoint(ctx context.Context, seq, epoch uint64, fv uint32,
 	return c.MemStore.Checkpoint(ctx, seq, epoch, fv, now, state)
 }
 
+func (c *crashing) isDown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down
+}
+
+func (c *crashing) repair() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down, c.at = false, 0
+}
+
 // deliverUntilAnswered is Alertmanager: it sends again until it is answered.
 func deliverUntilAnswered(ctx context.Context, l *Loop, a flow.AlertEvent) {
 	for l.Deliver(ctx, []flow.AlertEvent{a}) != nil && ctx.Err() == nil {
@@ -82,25 +94,25 @@ func TestCrashAtEachRecord(t *testing.T) {
 				}()
 				for range 90 {
 					time.Sleep(time.Second)
-					if store.down {
+					if store.isDown() {
 						break
 					}
 				}
 				end()
 				<-done
 				err := stop()
-				if err != nil && !store.down {
+				if err != nil && !store.isDown() {
 					t.Error(err)
 				}
-				hit = hit || store.down
-				if !store.down {
+				hit = hit || store.isDown()
+				if !store.isDown() {
 					v := only(t, l)
 					if !v.Over || w.count() != 0 {
 						t.Errorf("%s, %d routes:\n%s", v.State, w.count(), story(v))
 					}
 					break
 				}
-				store.down, store.at = false, 0
+				store.repair()
 			}
 			for k, n := range w.applied {
 				if n > 1 {
