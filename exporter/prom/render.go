@@ -20,6 +20,9 @@ const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 // Render writes samples in the text format, sorted by name and labels whatever order they come in. Of two samples
 // with the same name and labels the first one is written: Prometheus would refuse both.
 //
+// Counters carry the time at which they were read (Sample.At); Prometheus needs track_timestamps_staleness for that job, so
+// that a series which vanishes ends at once all the same. Gauges carry none.
+//
 // The format has no info kind, so that info metrics are gauges there, and it says untyped for unknown.
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 func Render(samples []source.Sample) []byte {
@@ -51,6 +54,10 @@ func renderSorted(sorted []source.Sample) []byte {
 		}
 		b.WriteByte(' ')
 		b.Write(appendValue(number[:0], s.Value))
+		if s.Counts() && !s.At.IsZero() {
+			b.WriteByte(' ')
+			b.Write(strconv.AppendInt(number[:0], s.At.UnixMilli(), 10))
+		}
 		b.WriteByte('\n')
 	}
 	return b.Bytes()

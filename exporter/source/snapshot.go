@@ -63,6 +63,11 @@ func (s *Set) apply(st *state, r result) {
 	if st.Success || len(r.samples) > 0 {
 		slices.SortStableFunc(r.samples, Sample.Compare)
 		carryStart(st.samples, r.samples, r.ended)
+		for i := range r.samples {
+			if r.samples[i].At.IsZero() {
+				r.samples[i].At = r.ended
+			}
+		}
 		st.samples, st.readAt = r.samples, r.ended
 	}
 

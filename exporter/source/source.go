@@ -33,6 +33,9 @@ type Sample struct {
 	Labels []string // values in the order of Row.Labels
 	Value  float64
 	Start  time.Time // since when a counter counts; zero means unknown, and always for other kinds
+	// At is when the value was read, which may be a good part of a scrape interval before Prometheus asks. Counters are
+	// exposed with it: a rate is then as good as the reading, whatever the distance of reading and scrape.
+	At time.Time
 }
 
 // New makes a sample; labels are the values in the order of the row's labels. It panics on a name that is not in
@@ -53,6 +56,16 @@ func (s Sample) Since(start time.Time) Sample {
 	s.Start = start
 	return s
 }
+
+// ReadAt sets when the value was read.
+func (s Sample) ReadAt(at time.Time) Sample {
+	s.At = at
+	return s
+}
+
+// Counts says that only differences of the value mean something: a counter, or one of the kernel's that may also be
+// a gauge.
+func (s Sample) Counts() bool { return s.Row.Kind == catalog.Counter || s.Row.Kind == catalog.Unknown }
 
 // Label returns the value of one label, "" if the metric has no such label.
 func (s Sample) Label(name string) string {

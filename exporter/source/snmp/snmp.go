@@ -94,6 +94,7 @@ func (s *Source) Read(ctx context.Context) ([]source.Sample, error) {
 
 // reading is what one poll gave.
 type reading struct {
+	at    time.Time // of the port counters: the middle of the walk that read them
 	clock clock
 	ports []port
 	as    uint64
@@ -115,10 +116,12 @@ func (s *Source) poll(ctx context.Context) (*reading, error) {
 	if r.clock, err = readClock(ctx, s.client); err != nil {
 		return nil, err
 	}
+	asked := s.now()
 	all, err := readPorts(ctx, s.client)
 	if err != nil {
 		return nil, err
 	}
+	r.at = asked.Add(s.now().Sub(asked) / 2)
 	r.ports = s.wanted(all)
 	var partial []error
 	r.as, r.peers, err = readBGP(ctx, s.client)
@@ -191,7 +194,7 @@ func (s *Source) refreshTopology(ctx context.Context, ports []port) error {
 func (s *Source) samples(r *reading) []source.Sample {
 	var samples []source.Sample
 	add := func(name string, v float64, labels ...string) {
-		samples = append(samples, source.New(name, v, append([]string{s.fabric, s.sw.Name}, labels...)...))
+		samples = append(samples, source.New(name, v, append([]string{s.fabric, s.sw.Name}, labels...)...).ReadAt(r.at))
 	}
 	for _, p := range r.ports {
 		for column, name := range portCounters {
