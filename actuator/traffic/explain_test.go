@@ -38,18 +38,21 @@ type scene struct {
 // loads are what counters would say, each off by up to noise.
 func (s scene) loads(noise func() float64) map[ident.Port]float64 {
 	out := map[ident.Port]float64{}
-	for id := range topo.LinkID(s.g.Len()) {
-		out[s.g.Link(id).From] = 0
+	for id, l := range s.sum() {
+		out[s.g.Link(topo.LinkID(id)).From] = l * (1 + noise())
 	}
+	return out
+}
+
+// sum is what the flows put on every link.
+func (s scene) sum() []float64 {
+	out := make([]float64, s.g.Len())
 	for i, f := range s.flows {
 		for _, p := range s.hidden[i] {
 			for _, id := range f.Paths[p].Links {
-				out[s.g.Link(id).From] += f.PerConnection()
+				out[id] += f.PerConnection()
 			}
 		}
-	}
-	for p := range out {
-		out[p] *= 1 + noise()
 	}
 	return out
 }
@@ -154,13 +157,14 @@ func each(flows []traffic.Routed, sofar traffic.Assignment, f func(traffic.Assig
 
 // worst is the largest miss of a placement in tolerances, written down anew from the rule.
 func worst(s scene, a traffic.Assignment, loads map[ident.Port]float64) float64 {
-	load := scene{s.g, s.flows, a}.loads(func() float64 { return 0 })
+	load := scene{s.g, s.flows, a}.sum()
 	w := 0.0
 	for _, f := range s.flows {
 		for _, p := range f.Paths {
-			for _, l := range s.g.Ports(p) {
-				tolerance := max(0.10*s.g.Fabric.Links[l].BytesPerSecond, 0.15*loads[l])
-				w = max(w, math.Abs(load[l]-loads[l])/tolerance/(1+1e-9))
+			for _, id := range p.Links {
+				l := s.g.Link(id)
+				tolerance := max(0.10*l.BytesPerSecond, 0.15*loads[l.From])
+				w = max(w, math.Abs(load[id]-loads[l.From])/tolerance/(1+1e-9))
 			}
 		}
 	}
