@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -33,29 +34,30 @@ const insideEnv = "TRAINYARD_TEST_BGP_INSIDE"
 
 const password = "correct-horse"
 
-// withTemplate replaces the lab's own lines about controllers by those of deploy/frr, with password and GTSM.
-func withTemplate(in lab.FRRInput) (string, error) {
+// guarded is the lab's configuration with a password and GTSM on the controller's peers, which the lab does without.
+func guarded(in lab.FRRInput) (string, error) {
 	text, err := lab.BGPConfig(in)
 	if err != nil || !in.Leaf {
 		return text, err
 	}
-	var keep []string
-	for line := range strings.Lines(text) {
-		if !strings.Contains(line, "CONTROL") && !strings.Contains(line, in.ControlPins.String()) && !strings.Contains(line, in.ControlWts.String()) {
-			keep = append(keep, line)
-		}
+	p := frr.Params{ASN: in.ASN, Pins: in.ControlPins, Weights: in.ControlWts, Prefixes: in.HostNets, Feed: in.FabricNets}
+	open, err := frr.RenderLeafPeers(p)
+	if err != nil {
+		return "", err
 	}
-	ours, err := frr.RenderLeafPeers(frr.Params{
-		ASN: in.ASN, Pins: in.ControlPins, Weights: in.ControlWts, Prefixes: in.HostNets, Feed: in.FabricNets,
-		Password: password, TTLSecurityHops: 1,
-	})
-	return strings.Join(keep, "") + ours, err
+	rest, ok := strings.CutSuffix(text, open)
+	if !ok {
+		return "", errors.New("the lab's bgpd.conf does not end with what deploy/frr renders")
+	}
+	p.Password, p.TTLSecurityHops = password, 1
+	shut, err := frr.RenderLeafPeers(p)
+	return rest + shut, err
 }
 
 // TestConformance runs the suite of actuator/act/acttest against FRR, configured by our own template; the far side is what the
 // leaf's kernel has. The driver's sockets must be of the management namespace, so the suite runs in a child process.
 func TestConformance(t *testing.T) {
-	l := up(t, lab.Config{BGPConfig: withTemplate})
+	l := up(t, lab.Config{BGPConfig: guarded})
 	cfg := driverConfig(l, "l1")
 	cfg.TTLSecurityHops = 1
 
