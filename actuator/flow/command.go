@@ -68,10 +68,13 @@ const (
 )
 
 // Digest names a list of commands, per incident. It stands in the journal so that a replay by changed code is noticed.
+// Commands about no incident are left out: there is nobody to hand over.
 func Digest(cmds []Command) map[ID]string {
 	by := map[ID][]Command{}
 	for _, c := range cmds {
-		by[c.Incident] = append(by[c.Incident], c)
+		if c.Incident != "" {
+			by[c.Incident] = append(by[c.Incident], c)
+		}
 	}
 	digests := make(map[ID]string, len(by))
 	for id, cs := range by {

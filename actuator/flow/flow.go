@@ -126,6 +126,8 @@ type State struct {
 	Inputs       map[InputOutcome]uint64 `json:"inputs"`            // journalled inputs by what became of them
 	Problem      string                  `json:"problem,omitempty"` // why the ledger cannot be trusted; "" = it can
 	CollectAt    time.Time               `json:"collect_at,omitzero"`
+
+	byTarget map[ident.Port]map[string]bool // fingerprints of Episodes; made again when a State is decoded
 }
 
 // New is the empty yard.
@@ -133,6 +135,7 @@ func New() State {
 	return State{
 		Version: Version, Incidents: map[ID]*Incident{}, Targets: map[string]*Target{}, Episodes: map[string]*Episode{},
 		Desired: map[string]*Desired{}, Reservations: map[ID]*Reservation{}, Inputs: map[InputOutcome]uint64{},
+		byTarget: map[ident.Port]map[string]bool{},
 	}
 }
 
@@ -147,6 +150,9 @@ func DecodeState(text []byte) (State, error) {
 	}
 	if s.Version > Version {
 		return State{}, fmt.Errorf("decode state: version %d, this program knows version %d: %w", s.Version, Version, ErrNewer)
+	}
+	for _, e := range s.Episodes {
+		s.index(e.Alert)
 	}
 	return s, nil
 }

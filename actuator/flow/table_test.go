@@ -2,6 +2,8 @@
 
 package flow
 
+//go:generate go test . -run TestDocumentation -update
+
 import (
 	"flag"
 	"os"

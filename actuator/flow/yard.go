@@ -3,7 +3,6 @@
 package flow
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -90,6 +89,8 @@ func (t *turn) alert(a AlertEvent) {
 	if !e.Alert.StartsAt.Equal(a.StartsAt) {
 		e.Acted = false // a new episode of this fingerprint
 	}
+	t.s.unindex(e.Alert) // the same labels name the same target; but nobody promises that a fingerprint is unique
+	t.s.index(a)
 	e.Alert, e.Firing, e.SeenAt, e.ChangedAt, e.GoneBy = a, a.Firing, t.now, t.now, ""
 	if t.s.CollectAt.IsZero() {
 		t.s.CollectAt = t.now.Add(collectEvery)
@@ -161,7 +162,8 @@ func (t *turn) consider(e *Episode) (InputOutcome, string) {
 	switch {
 	case t.s.acted(k):
 		return InputActedBefore, ""
-	case t.now.Before(target.ReopenAt):
+	case t.now.Before(later(target.ReopenAt, target.CooldownUntil)):
+		target.ReopenAt = later(target.ReopenAt, target.CooldownUntil)
 		return InputWaiting, "until " + target.ReopenAt.Format(time.RFC3339)
 	case t.s.open() >= maxOpen:
 		target.ReopenAt = t.now.Add(p.Cooldown)
@@ -202,13 +204,31 @@ func (t *turn) evidence(a AlertEvent) {
 // episodes lists the episodes of a key, in the order of their fingerprints.
 func (s *State) episodes(k Key) []*Episode {
 	var es []*Episode
-	for _, e := range s.Episodes {
-		if e.Alert.Target == k.Target && e.Alert.TargetError == "" {
-			es = append(es, e)
+	for _, fp := range slices.Sorted(maps.Keys(s.byTarget[k.Target])) {
+		es = append(es, s.Episodes[fp])
+	}
+	return es
+}
+
+// index makes an alert's fingerprint known under its target.
+func (s *State) index(a AlertEvent) {
+	if a.Target.IsZero() || a.TargetError != "" {
+		return
+	}
+	if s.byTarget[a.Target] == nil {
+		s.byTarget[a.Target] = map[string]bool{}
+	}
+	s.byTarget[a.Target][a.Fingerprint] = true
+}
+
+// unindex is the inverse of index.
+func (s *State) unindex(a AlertEvent) {
+	if fps := s.byTarget[a.Target]; fps != nil {
+		delete(fps, a.Fingerprint)
+		if len(fps) == 0 {
+			delete(s.byTarget, a.Target)
 		}
 	}
-	slices.SortFunc(es, func(a, b *Episode) int { return cmp.Compare(a.Alert.Fingerprint, b.Alert.Fingerprint) })
-	return es
 }
 
 // firing says whether any alert of the key fires.
@@ -301,7 +321,12 @@ func (t *turn) policiesChanged() {
 // collect forgets what is old enough.
 func (t *turn) collect() {
 	t.s.CollectAt = t.now.Add(collectEvery)
-	maps.DeleteFunc(t.s.Episodes, func(_ string, e *Episode) bool { return !e.Firing && t.now.Sub(e.ChangedAt) > keepEpisode })
+	for fp, e := range t.s.Episodes {
+		if !e.Firing && t.now.Sub(e.ChangedAt) > keepEpisode {
+			t.s.unindex(e.Alert)
+			delete(t.s.Episodes, fp)
+		}
+	}
 	var over []*Incident
 	for _, in := range t.s.incidents() {
 		if in.State.Terminal() && t.s.Targets[in.Key.String()].Open != in.ID {

@@ -31,7 +31,7 @@ func (l *Loop) Poll(ctx context.Context, shown []flow.AlertEvent) error {
 }
 
 // batch bounds the events of one write.
-const batch = 512
+const batch = 4096
 
 func (l *Loop) deliverAlerts(alerts []flow.AlertEvent) error {
 	if l.readOnly != nil {

@@ -191,6 +191,14 @@ func (l *Loop) heartbeat() error {
 		l.reload()
 	}
 	l.lookForStop()
+	if l.unsaved >= l.cfg.CheckpointEach && l.broken == nil { // here, so that nobody who delivers waits for it
+		l.mu.Lock()
+		err := l.checkpoint()
+		l.mu.Unlock()
+		if err != nil {
+			l.log.Error("checkpoint", "err", err)
+		}
+	}
 	return nil
 }
 

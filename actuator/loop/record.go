@@ -21,6 +21,20 @@ type entry struct {
 	Commands map[flow.ID]string `json:"commands,omitempty"`
 }
 
+// encodeEntry writes what entry reads. The event is JSON already, and is not parsed once more.
+func encodeEntry(event []byte, cmds []flow.Command) ([]byte, error) {
+	digests, err := json.Marshal(flow.Digest(cmds))
+	if err != nil {
+		return nil, err
+	}
+	payload := make([]byte, 0, len(event)+len(digests)+24)
+	payload = append(payload, `{"event":`...)
+	payload = append(payload, event...)
+	payload = append(payload, `,"commands":`...)
+	payload = append(payload, digests...)
+	return append(payload, '}'), nil
+}
+
 // start replays the journal, takes the lease and begins a new epoch.
 func (l *Loop) start() error {
 	l.mu.Lock()
@@ -176,7 +190,10 @@ func (l *Loop) applyLocked(events ...flow.Event) error {
 	case len(events) == 0:
 		return nil
 	}
-	for _, ev := range events { // before anything is stepped
+	for _, ev := range events { // before anything is stepped; alerts were checked by intake, and there are many
+		if _, ok := ev.(flow.Alert); ok {
+			continue
+		}
 		if err := readable(ev); err != nil {
 			return err
 		}
@@ -192,7 +209,7 @@ func (l *Loop) applyLocked(events ...flow.Event) error {
 		}
 		var more []flow.Command
 		l.state, more = flow.Step(l.state, now, ev)
-		payload, err := json.Marshal(entry{text, flow.Digest(more)})
+		payload, err := encodeEntry(text, more)
 		if err != nil {
 			l.broken = fmt.Errorf("encode %s: %w", ev.Kind(), err)
 			break
@@ -220,11 +237,6 @@ func (l *Loop) applyLocked(events ...flow.Event) error {
 	}
 	l.carryOut(cmds)
 	l.afterwards()
-	if l.unsaved >= l.cfg.CheckpointEach {
-		if err := l.checkpoint(); err != nil {
-			l.log.Error("checkpoint", "err", err)
-		}
-	}
 	return nil
 }
 
@@ -291,7 +303,7 @@ func (l *Loop) reloadLocked() {
 	text, _ := flow.EncodeEvent(flow.Started{Epoch: l.epoch, Problem: "the journal could not be written: " + cause.Error()})
 	var ev flow.Event = flow.Started{Epoch: l.epoch, Problem: "the journal could not be written: " + cause.Error()}
 	next, cmds := flow.Step(l.state, l.clock(), ev)
-	payload, err := json.Marshal(entry{text, flow.Digest(cmds)})
+	payload, err := encodeEntry(text, cmds)
 	if err == nil {
 		err = l.cfg.Store.Append(l.ctx, l.seq, l.epoch, []journal.Record{{Flow: flow.Version, Now: next.Now, Type: string(ev.Kind()), Payload: payload}})
 	}
