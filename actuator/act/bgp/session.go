@@ -3,6 +3,7 @@
 package bgp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,16 +120,16 @@ func (s *session) once(ctx context.Context) error {
 	errs := make(chan error, 2)
 	go func() { errs <- s.relayOut(local, leaf) }()
 	go func() { errs <- s.relayIn(leaf, local) }()
-	err = <-errs
+	first := <-errs
 	leaf.Close()
 	local.Close()
-	_ = <-errs // its own end only follows from the first one's
+	second := <-errs // which mostly only follows from the first
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cutting != nil {
 		return s.cutting
 	}
-	return err
+	return cmp.Or(first, second)
 }
 
 func (s *session) dial(ctx context.Context) (net.Conn, error) {
