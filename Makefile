@@ -33,6 +33,7 @@ test-collector: ## the OpenTelemetry Collector distribution (its own module)
 	$(TEST) -log .log/collector.log -C collector -- ./...
 
 test-tools: tools build ## tests against real Prometheus, promtool, Alertmanager and helm
+	$(BUILD) helm
 	$(TEST) -log .log/tools.log -- -tags tools -count=1 -p 1 $$($(GO) run ./test/run/tagged tools)
 
 test-lab: $(if $(ROOT),lab-deps tools build) ## tests on real switches in network namespaces; needs root

@@ -39,6 +39,9 @@ func convert(s *source.Snapshot, node string) pmetric.Metrics {
 		}
 		p := points.AppendEmpty()
 		p.SetTimestamp(taken)
+		if !sample.At.IsZero() {
+			p.SetTimestamp(pcommon.NewTimestampFromTime(sample.At))
+		}
 		p.SetDoubleValue(sample.Value)
 		if sample.Row.Kind == catalog.Counter && !sample.Start.IsZero() {
 			p.SetStartTimestamp(pcommon.NewTimestampFromTime(sample.Start))
