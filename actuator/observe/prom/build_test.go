@@ -186,14 +186,13 @@ func TestProblems(t *testing.T) {
 		want string
 		also func(fleet.Snapshot) string
 	}{
-		{"no load", drop(prom.LinkTransmit, "link", hot), "link lab/l1:sp1: its load is not reported", noLoad(hot)},
-		{"load is NaN", set(prom.LinkTransmit, "link", hot, math.NaN()), "lab/l1:sp1: link transmit rate is NaN", noLoad(hot)},
-		{"load is infinite", set(prom.LinkTransmit, "link", hot, math.Inf(1)), "lab/l1:sp1: link transmit rate is +Inf", noLoad(hot)},
-		{"load below zero", set(prom.LinkTransmit, "link", hot, -1), "lab/l1:sp1: link transmit rate is -1, below zero", noLoad(hot)},
-		{"load twice", twice(prom.LinkTransmit, "link", hot, "direction", "down"), "lab/l1:sp1: link transmit rate is reported more than once", noLoad(hot)},
+		{"no load", drop(prom.PortTransmit, "port", "sp1"), "link lab/l1:sp1: its load is not reported", noLoad(hot)},
+		{"load is NaN", set(prom.PortTransmit, "port", "sp1", math.NaN()), "lab/l1:sp1: port transmit rate is NaN", noLoad(hot)},
+		{"load is infinite", set(prom.PortTransmit, "port", "sp1", math.Inf(1)), "lab/l1:sp1: port transmit rate is +Inf", noLoad(hot)},
+		{"load below zero", set(prom.PortTransmit, "port", "sp1", -1), "lab/l1:sp1: port transmit rate is -1, below zero", noLoad(hot)},
+		{"load twice", twice(prom.PortTransmit, "port", "sp1", "instance", "other"), "lab/l1:sp1: port transmit rate is reported more than once", noLoad(hot)},
 		{"no age", drop(prom.PortAge, "port", "sp1"), "link lab/l1:sp1: the age of its counters is not known", noLoad(hot)},
 		{"stale counters", set(prom.PortAge, "port", "sp1", 9), "link lab/l1:sp1: its load is 9.0 s old, at most 3s is accepted", nil},
-		{"stale rule", set(prom.LinkRuleAge, "link", hot, 7), "link lab/l1:sp1: its load is 7.0 s old, at most 3s is accepted", nil},
 		{"no errors", drop(prom.LinkErrors, "link", hot), "link lab/l1:sp1: its errors are not reported", nil},
 		{"no flaps", drop(prom.LinkFlaps, "link", hot), "link lab/l1:sp1: its flaps are not reported", nil},
 		{"no speed", drop(prom.PortSpeed, "switch", "s1"), "link lab/s1:lf1: its speed is not reported; refused", absent(hot)},
@@ -238,7 +237,7 @@ func TestProblems(t *testing.T) {
 		{"rank on another node", relabel(prom.RankAddress, "address", "10.1.1.2", "node", "n9"), "missing: agreement on rank 0: it says n9 rail 0, the NIC with 10.1.1.2 is on n1 rail 0", missing("agreement")},
 		{"no step counter", drop(prom.JobSteps, "job_id", "job-a"), "missing: step counter", missing("step counter")},
 		{"no compute time", drop(prom.Compute, "rank", "1"), "missing: compute time of rank 1 on n2", missing("compute time of rank 1")},
-		{"no bytes", drop(prom.JobBytesRate, "rail", "1"), "missing: bytes sent on rail 1", missing("rail 1")},
+		{"no bytes", drop(prom.JobStepBytes, "rail", "1"), "missing: bytes sent on rail 1", missing("rail 1")},
 		{"stale job", set(prom.JobReportsAge, "job_id", "job-a", 30), "job job-a gang workers: its report is 30.0 s old", nil},
 		{"two shapes", twice(prom.JobInfo, "job_id", "job-a", "ranks", "8"), "job job-a gang workers: its ranks disagree on its shape; refused", nil},
 		{"no shape", drop(prom.JobInfo, "job_id", "job-a"), "job job-a gang workers: has ranks in the fabric but its shape is not reported", nil},
@@ -437,7 +436,7 @@ func TestPartialAnswer(t *testing.T) {
 		_, _ = io.Copy(w, resp.Body)
 	})
 	_, err := observer(t, srv, func(p *prom.Config) { p.URL = own }).Observe(context.Background())
-	if want := `1 of 31 queries failed, the first (link flaps): status 503: "query timed out"`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `1 of 29 queries failed, the first (link flaps): status 503: "query timed out"`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 	r := y.Results(at)

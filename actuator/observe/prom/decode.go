@@ -65,12 +65,9 @@ func decodeVector(body []byte, at time.Time) ([]Sample, []string, error) {
 	}
 	samples := make([]Sample, 0, len(raw))
 	for i, r := range raw {
-		labels := make(map[string]string, len(r.Metric))
-		for name, value := range r.Metric {
-			if value == nil {
-				return nil, nil, fmt.Errorf("decode vector: sample %d: label %q is null", i, clip(name))
-			}
-			labels[name] = *value
+		labels, err := decodeLabels(r.Metric)
+		if err != nil {
+			return nil, nil, fmt.Errorf("decode vector: sample %d: %w", i, err)
 		}
 		t, value, err := decodePoint(r.Value)
 		if err != nil {
@@ -82,6 +79,17 @@ func decodeVector(body []byte, at time.Time) ([]Sample, []string, error) {
 		samples = append(samples, Sample{labels, value})
 	}
 	return samples, a.Warnings, nil
+}
+
+func decodeLabels(metric map[string]*string) (map[string]string, error) {
+	labels := make(map[string]string, len(metric))
+	for name, value := range metric {
+		if value == nil {
+			return nil, fmt.Errorf("label %q is null", clip(name))
+		}
+		labels[name] = *value
+	}
+	return labels, nil
 }
 
 // decodeTime reads the answer to time().

@@ -53,13 +53,13 @@ func (b *builder) jobs() {
 	seconds := func(q Query) map[jobKey]float64 { return positive(b, q, byJob) }
 	step, baseline, collective := seconds(StepSeconds), seconds(StepBaseline), seconds(Collective)
 	steps, stepSeconds := seconds(JobSteps), seconds(JobStepSecs)
-	rate, age := seconds(JobStepRate), values(b, JobReportsAge, byJob)
+	age := values(b, JobReportsAge, byJob)
 	compute := positive(b, Compute, func(l map[string]string) (rankKey, bool) {
 		k, ok := byJob(l)
 		n, err := strconv.Atoi(l["rank"])
 		return rankKey{k, n}, ok && err == nil
 	})
-	bytes := positive(b, JobBytesRate, func(l map[string]string) (railKey, bool) {
+	bytes := positive(b, JobStepBytes, func(l map[string]string) (railKey, bool) {
 		k, ok := byJob(l)
 		n, err := strconv.Atoi(l["rail"])
 		return railKey{k, n}, ok && err == nil && n >= 0 && n <= maxRail
@@ -103,7 +103,7 @@ func (b *builder) jobs() {
 			from map[jobKey]float64
 			to   *float64
 		}{
-			{"step time", step, &j.StepSeconds}, {"collective time", collective, &j.CollectiveSeconds}, {"step rate", rate, &j.StepsPerSecond},
+			{"step time", step, &j.StepSeconds}, {"collective time", collective, &j.CollectiveSeconds},
 			{"step counter", steps, &j.StepsTotal}, {"counter of seconds in steps", stepSeconds, &j.StepSecondsTotal},
 		} {
 			v, ok := f.from[k]
@@ -113,6 +113,9 @@ func (b *builder) jobs() {
 			*f.to = v
 		}
 		j.BaselineStepSeconds = baseline[k] // 0 = no baseline yet
+		if j.StepSeconds > 0 {
+			j.StepsPerSecond = 1 / j.StepSeconds
+		}
 		for i := range j.Ranks {
 			v, ok := compute[rankKey{k, j.Ranks[i].Rank}]
 			if !ok {
@@ -125,7 +128,7 @@ func (b *builder) jobs() {
 			if !ok {
 				miss("bytes sent on rail %d", rail)
 			}
-			j.BytesPerSecondByRail = append(j.BytesPerSecondByRail, v)
+			j.BytesPerSecondByRail = append(j.BytesPerSecondByRail, v*j.StepsPerSecond)
 		}
 		if a, ok := age[k]; ok {
 			b.stale(k, "its report", a)

@@ -10,33 +10,32 @@ import (
 // linkLoads joins rates, errors and ages to the links. A link without a rate has no entry: absent is not zero. The
 // host's direction has no switch counter of its own and is the receive side of the leaf port.
 func (b *builder) linkLoads() {
-	transmit := positive(b, LinkTransmit, b.byLink)
-	ruleAge := values(b, LinkRuleAge, b.byLink)
+	transmit := positive(b, PortTransmit, b.byPort)
 	portAge := values(b, PortAge, b.byPort)
 	receive := positive(b, PortReceive, b.byPort)
 	errors := positive(b, LinkErrors, b.byLink)
 	flaps := positive(b, LinkFlaps, b.byLink)
 	for p, link := range b.s.Fabric.Links {
-		rate, age := transmit, max(ruleAge[p], portAge[p])
-		port, cable := p, p // where the rate stands, and whose errors are the cable's
+		rate, port := transmit, p // where the counters stand, and the errors of the cable
 		if link.Direction == topo.Host {
-			rate, age, port, cable = receive, portAge[link.To], link.To, link.To
+			rate, port = receive, link.To
 		}
 		v, ok := rate[port]
 		if !ok {
 			b.problem("link %s: its load is not reported", p)
 			continue
 		}
-		if _, ok := portAge[port]; !ok {
+		age, ok := portAge[port]
+		if !ok {
 			b.problem("link %s: the age of its counters is not known", p)
 			continue
 		}
 		load := fleet.LinkLoad{BytesPerSecond: v, AgeSeconds: age}
-		load.ErrorsPerSecond, ok = errors[cable]
+		load.ErrorsPerSecond, ok = errors[port]
 		if !ok {
 			b.problem("link %s: its errors are not reported", p)
 		}
-		load.Flaps, ok = flaps[cable]
+		load.Flaps, ok = flaps[port]
 		if !ok {
 			b.problem("link %s: its flaps are not reported", p)
 		}

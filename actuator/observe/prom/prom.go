@@ -141,7 +141,7 @@ func (o *Observer) ask(ctx context.Context) (Results, error) {
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			samples, warnings, err := o.client.query(ctx, token, q.text(o.cfg), now)
+			samples, warnings, err := o.answer(ctx, token, q, now)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -160,6 +160,19 @@ func (o *Observer) ask(ctx context.Context) (Results, error) {
 		return Results{}, fmt.Errorf("%d of %d queries failed, the first (%s): %s", n, len(queries), first, results.Failures[first])
 	}
 	return results, nil
+}
+
+// answer asks one question.
+func (o *Observer) answer(ctx context.Context, token string, q question, at time.Time) ([]Sample, []string, error) {
+	body, err := o.client.query(ctx, token, q.text(o.cfg), at)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case q.per != nil:
+		return decodeRates(body, q.per, at, o.cfg.Window)
+	default:
+		return decodeVector(body, at)
+	}
 }
 
 // token is read for each snapshot, so that a rotated file needs no restart.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,9 +101,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if at := r.FormValue("time"); at != s.answeredAt { // a snapshot asks for one time only
 		s.answers, s.answeredAt = s.yard.Vectors(), at
 	}
+	at := time.UnixMilli(int64(seconds*1000 + 0.5))
+	if strings.HasSuffix(expr, "]") { // counters: the value is their rate
+		type counter struct {
+			Metric map[string]string `json:"metric"`
+			Values [2][2]any         `json:"values"`
+		}
+		out := []counter{}
+		for _, x := range s.answers[q] {
+			out = append(out, counter{x.Labels, [2][2]any{point(at.Add(-1500*time.Millisecond), 0), point(at.Add(-500*time.Millisecond), x.Value)}})
+		}
+		reply(w, "matrix", out)
+		return
+	}
 	out := []series{}
 	for _, x := range s.answers[q] {
-		out = append(out, series{x.Labels, point(time.UnixMilli(int64(seconds*1000+0.5)), x.Value)})
+		out = append(out, series{x.Labels, point(at, x.Value)})
 	}
 	reply(w, "vector", out)
 }

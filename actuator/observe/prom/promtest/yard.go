@@ -189,7 +189,7 @@ func (y *Yard) Vectors() map[prom.Query][]prom.Sample {
 		}
 		v[q] = append(v[q], prom.Sample{Labels: m, Value: value})
 	}
-	loads, pace := y.rates()
+	loads, _ := y.rates()
 	const age = 0.5
 	port := func(sw, name, kind, peer, peerPort, direction, group, addr string, speed, received float64) {
 		id := Fabric + "/" + sw + ":" + name
@@ -202,8 +202,7 @@ func (y *Yard) Vectors() map[prom.Query][]prom.Sample {
 		add(prom.PortReceive, received, at...)
 		add(prom.PortAddress, 1, append(at, "address", addr)...)
 		link := []string{"fabric", Fabric, "link", id}
-		add(prom.LinkTransmit, loads[sw+":"+name], link...)
-		add(prom.LinkRuleAge, age, link...)
+		add(prom.PortTransmit, loads[sw+":"+name], at...)
 		add(prom.LinkErrors, 0, link...)
 		add(prom.LinkFlaps, 0, link...)
 	}
@@ -249,7 +248,6 @@ func (y *Yard) Vectors() map[prom.Query][]prom.Sample {
 		add(prom.StepSeconds, step, at...)
 		add(prom.StepBaseline, baselineStep, at...)
 		add(prom.Collective, step-computeTime, at...)
-		add(prom.JobStepRate, 1/step, at...)
 		add(prom.JobSteps, y.steps[job], at...)
 		add(prom.JobStepSecs, y.seconds[job], at...)
 		add(prom.JobReportsAge, age, at...)
@@ -261,7 +259,7 @@ func (y *Yard) Vectors() map[prom.Query][]prom.Sample {
 			}
 		}
 		for rail := range 2 {
-			add(prom.JobBytesRate, payloadRate(pace[job]), append(slices.Clone(at), "rail", strconv.Itoa(rail))...)
+			add(prom.JobStepBytes, stepPayload, append(slices.Clone(at), "rail", strconv.Itoa(rail))...)
 		}
 	}
 	if y.Edit != nil {
