@@ -89,6 +89,7 @@ type inquiry struct {
 }
 
 func newInquiry(s fleet.Snapshot, target ident.Port, limits Limits, current []plan.Route, seed uint64) (*inquiry, error) {
+	s.Jobs = traffic.Named(s.Jobs)
 	c := &inquiry{s: s, target: target, limits: limits, current: current, seed: seed, notes: slices.Clone(s.Problems)}
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)

@@ -16,6 +16,22 @@ const WireOverhead = 1514.0 / 1448.0
 // RingSource is how Ring names the matrix that it makes.
 const RingSource = "ring from ranks"
 
+// Named gives every job an ID of its own. Two gangs of one job are two jobs to the fabric: where an ID is not unique,
+// the gang is added to it. Whoever compares jobs by ID asks for this first.
+func Named(jobs []Job) []Job {
+	count := map[string]int{}
+	for _, j := range jobs {
+		count[j.ID]++
+	}
+	out := slices.Clone(jobs)
+	for i, j := range out {
+		if count[j.ID] > 1 {
+			out[i].ID = j.ID + "/" + j.Gang
+		}
+	}
+	return out
+}
+
 // Ring makes the matrix of ring collectives: on each rail, rank i sends to rank i+1 modulo N. A flow's rate is the
 // payload that the job reports times WireOverhead (measured). Where a job reports none, it is the transmit rate of
 // the sending NIC, when that NIC serves one flow only (inferred), or its even share (assumed). nicTransmit is

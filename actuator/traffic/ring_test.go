@@ -76,3 +76,14 @@ func TestRing(t *testing.T) {
 		})
 	}
 }
+
+func TestNamed(t *testing.T) {
+	jobs := []traffic.Job{{ID: "a", Gang: "g0"}, {ID: "b", Gang: "g0"}, {ID: "a", Gang: "g1"}}
+	var got []string
+	for _, j := range traffic.Named(jobs) {
+		got = append(got, j.ID)
+	}
+	if want := []string{"a/g0", "b", "a/g1"}; !slices.Equal(got, want) || jobs[0].ID != "a" {
+		t.Errorf("%v, want %v, and the input untouched: %v", got, want, jobs)
+	}
+}

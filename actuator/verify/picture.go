@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/actuator/fleet"
+	"github.com/trainyard/trainyard/actuator/traffic"
 	"github.com/trainyard/trainyard/exporter/catalog/ident"
 )
 
@@ -42,7 +43,7 @@ type Picture struct {
 // nil keeps all.
 func PictureOf(s fleet.Snapshot, links []ident.Port) Picture {
 	p := Picture{At: s.At, Jobs: map[string]Job{}, Use: map[ident.Port]float64{}, Age: map[ident.Port]float64{}, Problems: s.Problems}
-	for _, j := range s.Jobs {
+	for _, j := range traffic.Named(s.Jobs) {
 		v := Job{StepSeconds: j.StepSeconds, StepsPerSecond: j.StepsPerSecond, StepsTotal: j.StepsTotal, StepSecondsTotal: j.StepSecondsTotal, Missing: j.Missing}
 		for _, b := range j.BytesPerSecondByRail {
 			v.BytesPerSecond += b
