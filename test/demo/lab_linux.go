@@ -46,10 +46,14 @@ type realYard struct {
 // hurry raises the priority of this process: it relays scrapes, and seconds count. Whoever it starts inherits that. A kernel
 // keeps priorities by thread, so each is told. It is for better latency on a busy machine only, so that it may fail.
 func hurry() {
+	const wanted = -5
+	if now, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || 20-now <= wanted { // the call gives 20 - nice
+		return
+	}
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, t := range threads {
 		if tid, err := strconv.Atoi(t.Name()); err == nil {
-			_ = unix.Setpriority(unix.PRIO_PROCESS, tid, -5)
+			_ = unix.Setpriority(unix.PRIO_PROCESS, tid, wanted)
 		}
 	}
 }

@@ -63,8 +63,7 @@ func (r *pass) do(ctx context.Context) (result, error) {
 	r.say.event("job-b starts: ring of n3 n4 n7 n8; its stream n4>n7 meets job-a's n2>n5 on l1:sp1 and s1:lf3: CONGESTION")
 
 	if r.mode == policy.Act {
-		_ = r.watch(ctx, time.Now().Add(r.plan.Patience), func() bool { return !r.res.Verified.IsZero() })
-		if err := ctx.Err(); err != nil {
+		if err := r.watch(ctx, time.Now().Add(r.plan.Patience), func() bool { return !r.res.Verified.IsZero() }); err != nil {
 			return r.res, err
 		}
 		if r.res.Verified.IsZero() {
