@@ -37,10 +37,9 @@ func (t *turn) readBack() {
 	t.do(Command{Kind: CmdRead, Step: in.Step, Route: &route, Deadline: in.Deadline})
 }
 
-func (t *turn) record(o Outcome, detail string) *StepRecord {
+func (t *turn) record(o Outcome, detail string) {
 	rec := &t.in.Steps[t.in.Step]
 	rec.Outcome, rec.Detail, rec.At = o, detail, t.now
-	return rec
 }
 
 func (t *turn) stepped() {

@@ -170,25 +170,59 @@ type (
 	}
 )
 
-// Kind names the event.
-func (Alert) Kind() Kind     { return KindAlert }
-func (Started) Kind() Kind   { return KindStarted }
-func (Tick) Kind() Kind      { return KindTick }
-func (Stopped) Kind() Kind   { return KindStopped }
-func (Resumed) Kind() Kind   { return KindResumed }
-func (Policies) Kind() Kind  { return KindPolicies }
-func (Drift) Kind() Kind     { return KindDrift }
-func (Observed) Kind() Kind  { return KindObserved }
-func (Proposed) Kind() Kind  { return KindProposed }
-func (Judged) Kind() Kind    { return KindJudged }
+// Kind implements Event.
+func (Alert) Kind() Kind { return KindAlert }
+
+// Kind implements Event.
+func (Started) Kind() Kind { return KindStarted }
+
+// Kind implements Event.
+func (Tick) Kind() Kind { return KindTick }
+
+// Kind implements Event.
+func (Stopped) Kind() Kind { return KindStopped }
+
+// Kind implements Event.
+func (Resumed) Kind() Kind { return KindResumed }
+
+// Kind implements Event.
+func (Policies) Kind() Kind { return KindPolicies }
+
+// Kind implements Event.
+func (Drift) Kind() Kind { return KindDrift }
+
+// Kind implements Event.
+func (Observed) Kind() Kind { return KindObserved }
+
+// Kind implements Event.
+func (Proposed) Kind() Kind { return KindProposed }
+
+// Kind implements Event.
+func (Judged) Kind() Kind { return KindJudged }
+
+// Kind implements Event.
 func (Rechecked) Kind() Kind { return KindRechecked }
-func (Answered) Kind() Kind  { return KindAnswered }
-func (Stepped) Kind() Kind   { return KindStepped }
-func (Read) Kind() Kind      { return KindRead }
-func (Verified) Kind() Kind  { return KindVerified }
-func (Changed) Kind() Kind   { return KindChanged }
-func (LetGo) Kind() Kind     { return KindLetGo }
-func (Diverged) Kind() Kind  { return KindDiverged }
+
+// Kind implements Event.
+func (Answered) Kind() Kind { return KindAnswered }
+
+// Kind implements Event.
+func (Stepped) Kind() Kind { return KindStepped }
+
+// Kind implements Event.
+func (Read) Kind() Kind { return KindRead }
+
+// Kind implements Event.
+func (Verified) Kind() Kind { return KindVerified }
+
+// Kind implements Event.
+func (Changed) Kind() Kind { return KindChanged }
+
+// Kind implements Event.
+func (LetGo) Kind() Kind { return KindLetGo }
+
+// Kind implements Event.
+func (Diverged) Kind() Kind { return KindDiverged }
 
 // ErrUnknown is wrapped when a record has a type that this program does not know.
 var ErrUnknown = errors.New("unknown record type")

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,8 @@ type FileStore struct {
 	broken   error
 	segment  string // name of the one being written; "" = a new one is begun by the next record
 	file     File
-	size     int64 // sound bytes of the segment
+	size     int64           // sound bytes of the segment
+	recent   map[string]bool // blobs put since the last pruning: the record that names one may still come
 
 	// SegmentBytes is the size after which a new segment is begun. Set it before the first Append.
 	SegmentBytes int64
@@ -58,7 +60,7 @@ func Open(dir string, fs FS) (*FileStore, error) {
 	if err := fs.SyncDir(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("sync journal directory: %w", err), lock.Close())
 	}
-	return &FileStore{dir: dir, fs: fs, lock: lock, SegmentBytes: 16 << 20, Keep: 64}, nil
+	return &FileStore{dir: dir, fs: fs, lock: lock, recent: map[string]bool{}, SegmentBytes: 16 << 20, Keep: 64}, nil
 }
 
 type checkpoint struct {
@@ -327,19 +329,66 @@ func (s *FileStore) Checkpoint(_ context.Context, expectedSeq, epoch uint64, flo
 	return s.prune()
 }
 
-// prune removes segments that nobody needs for a start and few people will read. The newest checkpoint and the one
-// before it stay in any case, since Keep counts from there.
+// pruneBatch is how many segments too many there must be before old ones are removed, since finding the blobs that
+// nobody names any more reads all others.
+const pruneBatch = 16
+
+// prune removes segments that nobody needs for a start and few people will read, and the blobs that only they name. The
+// newest checkpoint and the one before it stay in any case.
 func (s *FileStore) prune() error {
 	names, err := s.segments()
 	if err != nil {
 		return err
 	}
-	for len(names) > max(s.Keep, 2) {
-		if err := s.fs.Remove(filepath.Join(s.dir, names[0])); err != nil {
+	keep := max(s.Keep, 2)
+	if len(names) <= keep+pruneBatch {
+		return nil
+	}
+	for _, name := range names[:len(names)-keep] {
+		if err := s.fs.Remove(filepath.Join(s.dir, name)); err != nil {
 			return fmt.Errorf("remove old segment: %w", err)
 		}
-		names = names[1:]
 	}
+	return s.pruneBlobs(names[len(names)-keep:])
+}
+
+// blobNames finds what may be the name of a blob.
+var blobNames = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// pruneBlobs removes the blobs that neither a record nor a state that a record names mentions.
+func (s *FileStore) pruneBlobs(segments []string) error {
+	named := map[string]bool{}
+	for _, seg := range segments {
+		data, err := s.fs.ReadFile(filepath.Join(s.dir, seg))
+		if err != nil {
+			return fmt.Errorf("read journal: %w", err)
+		}
+		for _, n := range blobNames.FindAll(data, -1) {
+			named[string(n)] = true
+		}
+		// A segment begins with a checkpoint; its state may name pictures of incidents that are older than the segment.
+		var c checkpoint
+		if r, _, size := frameAt(data); size > 0 && r.Type == TypeCheckpoint && json.Unmarshal(r.Payload, &c) == nil {
+			if state, err := s.blob(c.Blob); err == nil {
+				for _, n := range blobNames.FindAll(state, -1) {
+					named[string(n)] = true
+				}
+			}
+		}
+	}
+	dir := filepath.Join(s.dir, "blobs")
+	blobs, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("list blobs: %w", err)
+	}
+	for _, b := range blobs {
+		if !named[b] && !s.recent[b] {
+			if err := s.fs.Remove(filepath.Join(dir, b)); err != nil {
+				return fmt.Errorf("remove old blob: %w", err)
+			}
+		}
+	}
+	s.recent = map[string]bool{}
 	return nil
 }
 
@@ -355,6 +404,7 @@ func (s *FileStore) PutBlob(_ context.Context, data []byte) (string, error) {
 
 func (s *FileStore) putBlob(data []byte) (string, error) {
 	name := blobName(data)
+	s.recent[name] = true
 	dir := filepath.Join(s.dir, "blobs")
 	if _, err := s.blob(name); err == nil {
 		return name, nil

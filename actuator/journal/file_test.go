@@ -270,6 +270,50 @@ func TestOnlyADamagedCheckpoint(t *testing.T) {
 	}
 }
 
+// Old segments go, and with them the blobs that only they name; what a state names stays.
+func TestPrune(t *testing.T) {
+	fs := journaltest.NewFS()
+	s := open(t, fs)
+	s.Keep = 3
+	if _, err := s.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put := func(what string) string {
+		name, err := s.PutBlob(ctx, []byte(what))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	old, standing := put("a picture of an incident that is forgotten"), put("a picture that the state needs")
+	seq := uint64(0)
+	for i := range 40 {
+		r := journaltest.Record(i)
+		if i == 0 {
+			r.Payload = []byte(old + standing)
+		}
+		if err := s.Append(ctx, seq, 1, []journal.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Checkpoint(ctx, seq+1, 1, 1, time.Unix(int64(i), 0), []byte("state "+standing+fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+		seq += 2
+	}
+	if n := len(fs.Files(".log")); n > 3+16 {
+		t.Errorf("%d segments", n)
+	}
+	if _, err := s.Blob(ctx, old); err == nil {
+		t.Error("a blob that nobody names is still there")
+	}
+	if _, err := s.Blob(ctx, standing); err != nil {
+		t.Error(err)
+	}
+	if l, err := s.Load(ctx); err != nil || l.Damage != nil || l.Seq != seq || string(l.State) != "state "+standing+"39" {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
 // scenario writes records, a checkpoint, a blob and more records, and says how many were acknowledged.
 func scenario(fs *journaltest.FS) (acked uint64, err error) {
 	s, err := journal.Open("/j", fs)

@@ -30,9 +30,9 @@ func (l *Loop) carryOut(cmds []flow.Command) {
 		case flow.CmdPropose:
 			l.propose(c, in)
 		case flow.CmdJudge:
-			l.facts(c, in, func(f guard.Facts) flow.Event { return flow.Judged{Incident: c.Incident, Turn: c.Turn, Facts: f} })
+			l.facts(in, func(f guard.Facts) flow.Event { return flow.Judged{Incident: c.Incident, Turn: c.Turn, Facts: f} })
 		case flow.CmdRecheck:
-			l.facts(c, in, func(f guard.Facts) flow.Event { return flow.Rechecked{Incident: c.Incident, Turn: c.Turn, Facts: f} })
+			l.facts(in, func(f guard.Facts) flow.Event { return flow.Rechecked{Incident: c.Incident, Turn: c.Turn, Facts: f} })
 		case flow.CmdVerify, flow.CmdFollowUp, flow.CmdHold:
 			l.looks.watch(c)
 		case flow.CmdStep, flow.CmdUndo, flow.CmdRead, flow.CmdPut, flow.CmdRemove, flow.CmdWithdrawAll:
@@ -189,7 +189,7 @@ func cut(p plan.Plan) plan.Plan {
 }
 
 // facts gathers what guard must know of the world, at this moment, and judges.
-func (l *Loop) facts(c flow.Command, in *flow.Incident, as func(guard.Facts) flow.Event) {
+func (l *Loop) facts(in *flow.Incident, as func(guard.Facts) flow.Event) {
 	f := guard.Facts{Wall: l.clock().Round(0).UTC(), LeaseEpoch: l.epoch}
 	if s, err := l.cfg.StopFile(); err != nil {
 		f.StopError = err.Error()

@@ -79,7 +79,7 @@ func TestCooldownOutlivesTheEpisode(t *testing.T) {
 	})
 }
 
-// Stopped for two days: what happened meanwhile is not run afterwards. What still fires is looked at anew.
+// Stopped for a long time: what happened meanwhile is not run afterwards. What still fires is looked at anew.
 func TestNoBacklogAfterAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -99,11 +99,11 @@ func TestNoBacklogAfterAStop(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(48 * time.Hour)
+		time.Sleep(time.Hour)
 		if err := l.Resume(t.Context(), "ada"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
 		if len(w.applied) != 0 {
 			t.Errorf("%d writes for what is over", len(w.applied))
 		}

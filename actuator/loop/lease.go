@@ -74,10 +74,7 @@ func (l *FileLease) write() error {
 		return fmt.Errorf("write the lease: %w", err)
 	}
 	// Padded to one length and written at once: a reader sees the old one or the new one, never a mixture with a tail.
-	line := append(text, '\n')
-	for len(line) < 160 {
-		line = append(line, ' ')
-	}
+	line := fmt.Appendf(nil, "%-159s\n", text)
 	if _, err := l.file.WriteAt(line, 0); err != nil {
 		return fmt.Errorf("write the lease: %w", err)
 	}

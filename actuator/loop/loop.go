@@ -12,7 +12,6 @@ import (
 
 	"github.com/trainyard/trainyard/actuator/fleet"
 	"github.com/trainyard/trainyard/actuator/flow"
-	"github.com/trainyard/trainyard/actuator/plan"
 )
 
 // Loop runs one yard.
@@ -48,7 +47,6 @@ type Loop struct {
 	order      []string // of pictures, oldest first
 	fileStop   StopSwitch
 	stopErr    string
-	installed  []plan.Route
 	observedAt map[flow.ID]time.Time // when the picture behind a plan came, by the local clock with its monotonic part
 }
 
@@ -146,11 +144,11 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 		case r := <-l.requests:
 			r.done <- r.do()
 		case ev := <-l.results:
-			l.try(ev)
+			_ = l.try(ev)
 		case f := <-l.finished:
 			f()
 		case <-wake.C:
-			l.try(flow.Tick{})
+			_ = l.try(flow.Tick{})
 		case <-beat.C:
 			if err := l.heartbeat(); err != nil {
 				l.log.Error("the lease is lost: nothing is written any more", "err", err)

@@ -30,7 +30,6 @@ type operation struct {
 	timeout  time.Duration
 	do       func(ctx context.Context, p act.Permit) func() // what it returns runs in the loop's goroutine
 	cancel   context.CancelFunc
-	left     bool // abandoned: its answer comes too late
 }
 
 // abandonAfter is how long a driver may go on after its context ended before nobody waits for it any more.
