@@ -70,6 +70,17 @@ func dataStories(p rules.Profile) []Story {
 				collide(y, 0.95, 5)
 				y.Set("trainyard_nic_info", gone)
 			}},
+		{Name: "a NIC that two switch ports claim counts for neither, and the other jobs are judged as ever", Phases: usual,
+			Yard: func(y *yard.Yard) {
+				collide(y, 0.95, 5)
+				y.Use("l2:u1", 0.3, 0.95)
+				y.Step("job-b", 8, 4)
+				for _, claimed := range [][]string{{"n2", "l1", "h9"}, {"n4", "l2", "h9"}} {
+					y.Gauge(yard.Fabric, "trainyard_link_info", []float64{1}, "fabric", "f", "link", "f/"+claimed[1]+":h9", "switch", claimed[1], "port", "h9",
+						"peer_kind", "node", "peer", claimed[0], "peer_port", "rail0", "peer_link", "f/"+claimed[0]+":rail0", "direction", "access")
+				}
+			},
+			Alerts: []AlertCheck{only(end, linkCongested, congested("l1:u1", 0.95, 0.3, 1.6), congested("l2:u1", 0.95, 0.3, 1.6), congested("s1:d2", 0.95, 0.3, 1.6))}},
 		{Name: "an address that stands on two devices of a node counts for neither", Phases: usual, Alerts: no,
 			Yard: func(y *yard.Yard) {
 				collide(y, 0.95, 8)

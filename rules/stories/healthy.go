@@ -75,6 +75,11 @@ func healthyStories(p rules.Profile) []Story {
 				y.MarkedShare("n3", 0, 0.05)
 				y.Set("trainyard_nic_transmit_pause_seconds_total", []float64{0, 0.05}, "node", "n3")
 			}},
+		{Name: "one rank of the job is further behind than the others: it decides how many steps the job has finished", Phases: usual, Alerts: no,
+			Yard: func(y *yard.Yard) {
+				collide(y, 0.95, 4)
+				y.Set("trainyard_job_steps_total", []float64{8 / (yard.Window * y.Tick().Seconds()), 2.5 / (yard.Window * y.Tick().Seconds())}, "job_id", "job-a", "rank", "1")
+			}},
 		{Name: "the job that is slower has no NIC behind the full link", Phases: usual, Alerts: no,
 			Yard: func(y *yard.Yard) {
 				collide(y, 0.95, 8)

@@ -116,6 +116,26 @@ func linkStories(p rules.Profile) []Story {
 			Alerts: []AlertCheck{only(end, linkCongested, congested("l1:u1", 0.95, -1, 1))},
 		},
 		{
+			Name: "one of two peers is down, whatever its counter says: the other alone is compared with", Phases: usual,
+			Yard: func(y *yard.Yard) {
+				collide(y, 0.85, 8/1.2)
+				y.Use("s1:d2", 0.3)
+				y.Use("l1:u2", 0.3, 0.6)
+				y.Use("l1:u3", 0.3, 0.9)
+				y.Set("trainyard_switch_port_up", []float64{1, 0}, "switch", "l1", "port", "u3")
+			},
+			Alerts: []AlertCheck{only(end, linkCongested, congested("l1:u1", 0.85, 0.6, 1.2))},
+		},
+		{
+			Name: "the speed of a peer is given as zero: it is left out and does not hide the congestion", Phases: usual,
+			Yard: func(y *yard.Yard) {
+				collide(y, 0.95, 5)
+				y.Use("l1:u2", 0.3, 0.4)
+				y.Set("trainyard_switch_port_speed_bytes_per_second", []float64{yard.LinkBytesPerSecond, 0}, "switch", "l1", "port", "u3")
+			},
+			Alerts: []AlertCheck{only(end, linkCongested, congested("l1:u1", 0.95, 0.4, 1.6), congested("s1:d2", 0.95, 0.3, 1.6))},
+		},
+		{
 			Name: "the last hop to a node is full and its job is slower", Phases: usual,
 			Yard: func(y *yard.Yard) {
 				y.Use("l2:h3", 0.3, 0.95)

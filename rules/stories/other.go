@@ -120,6 +120,7 @@ func otherStories(p rules.Profile) []Story {
 		{Name: "signals of nodes and ranks", Phases: usual,
 			Yard: func(y *yard.Yard) {
 				y.MarkedShare("n1", 0, 0.02)
+				y.Counter(yard.Node, "node_network_receive_packets_total", []float64{500}, "node", "n1", "device", "management0")
 				y.Set("node_netstat_Tcp_RetransSegs", []float64{0, 7}, "node", "n1")
 				y.Set("node_netstat_TcpExt_TCPToZeroWindowAdv", []float64{0, 9}, "node", "n1")
 				y.Set("trainyard_job_compute_seconds_total", []float64{0.5, 0.25}, "rank", "1", "job_id", "job-a")
