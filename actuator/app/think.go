@@ -30,8 +30,9 @@ func newThinker(driver act.Driver, cfg prom.Config) thinker {
 	return thinker{driver: driver, window: cfg.Window, maxAge: cfg.MaxAge}
 }
 
-// propose asks decide. If the driver cannot say the plan that it chose (weights need a session that may not be
-// configured), it is asked again for pins alone: plans are made of what the driver can say (field rule 6).
+// propose asks decide. If the plan that it chose can come to nothing, it is asked again for pins alone: plans are made of
+// what the driver can say (field rule 6; weights need a session that may not be configured), and guard refuses an
+// interruption that reaches the hard stop (field rule 8).
 func (t thinker) propose(_ context.Context, q loop.Question) (flow.Proposal, error) {
 	limits := decide.Default()
 	limits.MinPathsLeft = max(limits.MinPathsLeft, q.Policy.Budgets.MinPathsLeft)
@@ -43,12 +44,12 @@ func (t thinker) propose(_ context.Context, q loop.Question) (flow.Proposal, err
 		return flow.Proposal{}, fmt.Errorf("limits of the decision: %w", err)
 	}
 	p := decide.Propose(q.Snapshot, q.Target, limits, q.Current, q.Seed)
-	if why := t.cannot(p.Chosen); why != "" {
+	if why := t.cannot(p.Chosen, limits.MaxBlackoutSeconds); why != "" {
 		limits.MaxBlackoutSeconds = route.PinBlackoutSeconds
 		if pins := decide.Propose(q.Snapshot, q.Target, limits, q.Current, q.Seed); pins.Chosen != nil {
 			p = pins
 		}
-		p.Notes = append(p.Notes, "the driver cannot say the best plan: "+why)
+		p.Notes = append(p.Notes, "not the best plan: "+why)
 	}
 	reason := p.Reason
 	if len(p.Notes) > 0 {
@@ -60,14 +61,20 @@ func (t thinker) propose(_ context.Context, q loop.Question) (flow.Proposal, err
 	}, nil
 }
 
-// cannot says what of a plan the driver cannot say; without a driver guard gives the reason.
-func (t thinker) cannot(p *plan.Plan) string {
-	if p == nil || t.driver == nil {
+// cannot says why a plan can come to nothing; without a driver guard gives the reason.
+func (t thinker) cannot(p *plan.Plan, stopSeconds float64) string {
+	if p == nil {
+		return ""
+	}
+	if b := p.Forecast.BlackoutBoundS; b >= stopSeconds {
+		return fmt.Sprintf("it may interrupt for %.1f s, the hard stop", b)
+	}
+	if t.driver == nil {
 		return ""
 	}
 	for _, s := range p.Steps {
 		if err := t.driver.Can(s.Route); err != nil {
-			return err.Error()
+			return "the driver cannot say it: " + err.Error()
 		}
 	}
 	return ""
