@@ -210,14 +210,19 @@ func (c *inquiry) lastHop() *fault.Diagnosis {
 	}
 }
 
+// stillBusy is the share of the busy limit down to which a link counts as busy here. That it was over the limit, and
+// for some iterations, the alert has said; the question is only whether it is over, and two windows of one counter
+// differ.
+const stillBusy = 0.85
+
 // notCongested: busy is not congested. A link must be busy, busier than its live peers, and hurt somebody.
 func (c *inquiry) notCongested() *fault.Diagnosis {
 	no := func(format string, args ...any) *fault.Diagnosis {
 		return &fault.Diagnosis{Cause: fault.NotCongested, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case c.use <= c.limits.BusyUse:
-		return no("link %s is %s used now (limit %s)", c.target, percent(c.use), percent(c.limits.BusyUse))
+	case c.use <= stillBusy*c.limits.BusyUse:
+		return no("link %s is %s used now (limit %s)", c.target, percent(c.use), percent(stillBusy*c.limits.BusyUse))
 	case c.livePeers > 0 && c.use <= c.limits.PeerRatio*c.peers:
 		return no("link %s is %s used and its %d live peers %s on average: the load is balanced (limit %.1f times)", c.target, percent(c.use), c.livePeers, percent(c.peers), c.limits.PeerRatio)
 	}

@@ -108,8 +108,7 @@ func newInquiry(s fleet.Snapshot, target ident.Port, limits Limits, current []pl
 	c.notes = append(c.notes, problems...)
 	c.flows, problems = traffic.Route(c.g, c.matrix, traffic.NewTable(current))
 	c.notes = append(c.notes, problems...)
-	loads := c.measure()
-	c.expl = traffic.Explain(c.g, c.flows, loads, c.id, traffic.Options{Samples: limits.Samples, Seed: seed})
+	c.explain(transmit)
 	c.look()
 	c.model = sim.New(sim.Input{
 		Graph: c.g, Explanation: c.expl, Jobs: s.Jobs, Loads: c.loads, Target: c.id, Routes: current,
@@ -118,18 +117,51 @@ func newInquiry(s fleet.Snapshot, target ident.Port, limits Limits, current []pl
 	return c, nil
 }
 
-// measure gathers the load of every link. Links between nodes and leaves that no switch counter covers are known
-// from the NIC's own counters.
-func (c *inquiry) measure() map[ident.Port]float64 {
-	loads := map[ident.Port]float64{}
-	for a, n := range c.s.Fabric.NICs {
-		if nic, ok := c.s.NICs[a]; ok {
-			loads[n.Port()] = nic.TransmitBytesPerSecond
-			loads[n.Attached] = nic.ReceiveBytesPerSecond
-		}
+// explain places the flows. Where the rates that the jobs report do not go with the links' loads, those of the NICs'
+// counters are tried: reports and counters are read at different moments, and while traffic changes they disagree.
+func (c *inquiry) explain(transmit map[netip.Addr]float64) {
+	o := traffic.Options{Samples: c.limits.Samples, Seed: c.seed}
+	c.expl = traffic.Explain(c.g, c.flows, c.measure(), c.id, o)
+	if c.expl.Fits {
+		return
 	}
+	m, ok := traffic.ByNIC(c.matrix, transmit)
+	if !ok {
+		return
+	}
+	before := c.flows
+	c.flows, _ = traffic.Route(c.g, m, traffic.NewTable(c.current)) // its problems are those of the first matrix
+	if e := traffic.Explain(c.g, c.flows, c.measure(), c.id, o); e.Fits {
+		c.notes = append(c.notes, "rates of the flows are taken from the counters of the nics, since with what the jobs report the matrix "+c.expl.Reason)
+		c.matrix, c.expl = m, e
+		return
+	}
+	c.flows = before
+	c.measure()
+}
+
+// measure gathers the load of every link. The links of a node have two counters, one at the NIC and one at the
+// leaf's port, which are read at different moments: they are unexplained when neither goes with the flows.
+func (c *inquiry) measure() map[ident.Port]float64 {
+	sends, takes := map[netip.Addr]float64{}, map[netip.Addr]float64{}
+	for _, f := range c.flows {
+		sends[f.Src] += f.BytesPerSecond
+		takes[f.Dst] += f.BytesPerSecond
+	}
+	loads := map[ident.Port]float64{}
 	for p, l := range c.s.Links {
 		loads[p] = l.BytesPerSecond
+	}
+	nearest := func(link ident.Port, other, model float64) {
+		if v, ok := loads[link]; !ok || math.Abs(other-model) < math.Abs(v-model) {
+			loads[link] = other
+		}
+	}
+	for a, n := range c.s.Fabric.NICs {
+		if nic, ok := c.s.NICs[a]; ok {
+			nearest(n.Port(), nic.TransmitBytesPerSecond, sends[a])
+			nearest(n.Attached, nic.ReceiveBytesPerSecond, takes[a])
+		}
 	}
 	c.loads = make([]float64, c.g.Len())
 	for id := range c.loads {

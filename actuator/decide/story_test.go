@@ -30,6 +30,8 @@ import (
 //	stream SRC>DST RAIL SPINE MB/s       traffic that nobody announces
 //	cut PORT | speed PORT MB/s | errors PORT N | flaps PORT N | unmeasure PORT | load PORT MB/s
 //	pause NODE RAIL RATIO | zero NODE N | marks NODE RAIL N | missing TEXT
+//	baseline JOB D | reported JOB FACTOR the job's own figures, where they differ from the truth
+//	nic NODE RAIL FACTOR                 a counter of the nic that is read late
 //	route SWITCH NODE RAIL SPINE         one of our pins in force
 //	limit min_paths_left=N ...
 //	propose PORT
@@ -144,6 +146,20 @@ func (y *yard) do(t *testing.T, w []string) string {
 		nic(w[1], w[2], func(n *fleet.NICLoad) { n.PauseRatio = num(w[3]) })
 	case "marks":
 		nic(w[1], w[2], func(n *fleet.NICLoad) { n.ECNPerSecond = num(w[3]) })
+	case "baseline", "reported":
+		later(func(s *fleet.Snapshot) {
+			for i := range s.Jobs {
+				if j := &s.Jobs[i]; j.ID == w[1] && w[0] == "baseline" {
+					j.BaselineStepSeconds = dur(w[2])
+				} else if j.ID == w[1] {
+					for r := range j.BytesPerSecondByRail {
+						j.BytesPerSecondByRail[r] *= num(w[2])
+					}
+				}
+			}
+		})
+	case "nic":
+		nic(w[1], w[2], func(n *fleet.NICLoad) { n.TransmitBytesPerSecond *= num(w[3]) })
 	case "zero":
 		later(func(s *fleet.Snapshot) { s.Nodes[w[1]] = fleet.NodeSignals{ZeroWindowsPerSecond: num(w[2])} })
 	case "missing":

@@ -82,6 +82,7 @@ func New(in Input) *Model {
 		m.capacity[id] = max(0, in.Efficiency*in.Graph.Link(topo.LinkID(id)).BytesPerSecond-in.Explanation.Background[id])
 	}
 	m.addJobs(in.Jobs)
+	m.doubtBaselines(in.Explanation.Samples)
 	m.desk = newDesk(in.Graph.Len(), len(m.jobs))
 	for _, a := range in.Explanation.Samples {
 		s := sample{place: a, load: make([]float64, in.Graph.Len())}
@@ -123,6 +124,35 @@ func (m *Model) mark() {
 	}
 	for j, n := range times {
 		m.meant[j] = n > 0 && (2*n >= len(m.samples) || n == most)
+	}
+}
+
+// doubtBaselines forgets the baseline of jobs that are no slower than it although they share the target with others:
+// a job that began on the crowded link has never been measured alone. What the links can carry bounds it then.
+func (m *Model) doubtBaselines(samples []traffic.Assignment) {
+	for j := range m.jobs {
+		jb := &m.jobs[j]
+		if jb.baseline <= 0 || jb.step > 1.1*jb.baseline {
+			continue
+		}
+		shared := 0
+		for _, a := range samples {
+			mine, others := false, false
+			for i, f := range m.flows {
+				for _, p := range a[i] {
+					if f.BytesPerSecond > 0 && f.Paths[p].Crosses(m.target) {
+						mine = mine || f.JobID == jb.id
+						others = others || f.JobID != jb.id
+					}
+				}
+			}
+			if mine && others {
+				shared++
+			}
+		}
+		if 2*shared >= len(samples) {
+			jb.baseline = 0
+		}
 	}
 }
 

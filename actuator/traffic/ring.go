@@ -87,3 +87,35 @@ func Ring(jobs []Job, nicTransmit map[netip.Addr]float64) (Matrix, []string) {
 	}
 	return m, problems
 }
+
+// NICSource is how ByNIC names the matrix that it makes.
+const NICSource = "ring from ranks, rates from NIC counters"
+
+// ByNIC takes the rates of a matrix from the counters of the sending NICs instead: what a NIC sends, divided among
+// its flows as they were reported. Counters of NICs and of switch ports see the same bytes, retransmissions too,
+// while a job's report may be some steps old. What a NIC sends besides goes to the wrong receiver in this matrix,
+// where the load of that receiver's link gives it away. False when a NIC is not measured.
+func ByNIC(m Matrix, nicTransmit map[netip.Addr]float64) (Matrix, bool) {
+	out := Matrix{Source: NICSource, Flows: slices.Clone(m.Flows)}
+	sum, count := map[netip.Addr]float64{}, map[netip.Addr]int{}
+	for _, f := range m.Flows {
+		sum[f.Src] += f.BytesPerSecond
+		count[f.Src]++
+	}
+	for i := range out.Flows {
+		f := &out.Flows[i]
+		rate, ok := nicTransmit[f.Src]
+		if !ok {
+			return m, false
+		}
+		share := 1 / float64(count[f.Src])
+		if sum[f.Src] > 0 {
+			share = f.BytesPerSecond / sum[f.Src]
+		}
+		f.BytesPerSecond, f.Provenance = rate*share, Inferred
+		if count[f.Src] > 1 {
+			f.Provenance = Assumed
+		}
+	}
+	return out, true
+}
