@@ -17,6 +17,8 @@ import (
 	"text/template"
 )
 
+//go:generate go run ./cmd/render -dir .
+
 //go:embed templates/*.tmpl
 var templates embed.FS
 

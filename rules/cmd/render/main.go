@@ -16,9 +16,10 @@ import (
 )
 
 func main() {
-	dir := flag.String("stories", "", "write promtool's unit tests into this folder too")
+	dir := flag.String("dir", "rules", "folder of the rules in this repository")
+	tests := flag.String("stories", "", "write promtool's unit tests into this folder too")
 	flag.Parse()
-	if err := run("rules", *dir); err != nil {
+	if err := run(*dir, *tests); err != nil {
 		fmt.Fprintln(os.Stderr, "render rules:", err)
 		os.Exit(1)
 	}
