@@ -7,6 +7,7 @@ package route
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -201,7 +202,7 @@ func (f Field) room(p topo.Path) float64 {
 	least := 0.0
 	for i, id := range p.Links[1 : len(p.Links)-1] {
 		free := 0.0
-		if load := f.Loads[id]; load == load { // not NaN
+		if load := f.Loads[id]; !math.IsNaN(load) {
 			free = max(0, f.Graph.Link(id).BytesPerSecond-load)
 		}
 		if i == 0 || free < least {

@@ -73,7 +73,7 @@ func (t Table) Find(sw string, a netip.Addr) (plan.Route, bool) {
 // with no live next hop is dropped by next-hop tracking, so that traffic falls back to equal hashing.
 func Weights(g *topo.Graph, paths []topo.Path, r plan.Route, has bool) []float64 {
 	out := make([]float64, len(paths))
-	any := false
+	found := false
 	if has {
 		for i, p := range paths {
 			hop, err := g.PinNextHop(p)
@@ -85,12 +85,12 @@ func Weights(g *topo.Graph, paths []topo.Path, r plan.Route, has bool) []float64
 			}
 			for _, nh := range r.NextHops {
 				if nh.Addr == hop {
-					out[i], any = max(1, float64(nh.Weight)), true
+					out[i], found = max(1, float64(nh.Weight)), true
 				}
 			}
 		}
 	}
-	if !any {
+	if !found {
 		for i := range out {
 			out[i] = 1
 		}

@@ -118,7 +118,7 @@ func shares(use []map[int]float64, capacity []float64, conns []conn, sends strin
 	}
 	room := append([]float64(nil), capacity...)
 	for {
-		any := false
+		found := false
 		for j := range use {
 			if !rising[j] {
 				continue
@@ -131,13 +131,13 @@ func shares(use []map[int]float64, capacity []float64, conns []conn, sends strin
 			if !rising[j] {
 				continue
 			}
-			any = true
+			found = true
 			for _, p := range parts[j] {
 				room[p.link] -= p.by
 			}
 			pace[j] += inc / largest[j]
 		}
-		if !any {
+		if !found {
 			return pace
 		}
 	}
