@@ -65,10 +65,16 @@ func TestConformance(t *testing.T) {
 	wrong := cfg
 	wrong.Leaves = slices.Clone(cfg.Leaves)
 	wrong.Leaves[0].PasswordFile = passwordFile(t, "wrong-horse")
-	a := startController(t, l, wrong).do(order{Op: "reconcile", Routes: []plan.Route{pin(l, "n5", 2)}})
-	if want := "no answer to a SYN signed with the password: wrong password"; !strings.Contains(a.Error, want) {
-		t.Errorf("wrong password: %q, want it to say %q", a.Error, want)
+	const want = "no answer to a SYN signed with the password: wrong password"
+	c := startController(t, l, wrong)
+	var a answer
+	for begin := time.Now(); !strings.Contains(a.Error, want); { // the first try may still be under way on a busy machine
+		if time.Since(begin) > 2*settle {
+			t.Fatalf("wrong password: %q, want it to say %q", a.Error, want)
+		}
+		a = c.do(order{Op: "reconcile", Routes: []plan.Route{pin(l, "n5", 2)}})
 	}
+	c.kill()
 	t.Logf("wrong password: %s", a.Error)
 	if got := hops(t, l, nic(l, "n5")); got != nil {
 		t.Errorf("wrong password, but the kernel has %v", got)
@@ -81,11 +87,11 @@ func TestConformance(t *testing.T) {
 	must(t, err)
 	var out bytes.Buffer
 	p, err := l.Start(lab.Mgmt, lab.Command{
-		Argv: []string{self, "-test.run", "^TestInside$", "-test.v"}, Stdout: &out, Stderr: &out,
+		Argv: []string{self, "-test.run", "^TestInside$", "-test.v"}, Stdout: &out, Stderr: &out, Nice: -10,
 		Env: []string{insideEnv + "=" + string(raw), insideEnv + "_LEAF=" + l.Namespace("l1")},
 	})
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	err = p.Wait(ctx)
 	p.Kill()
@@ -97,7 +103,7 @@ func TestConformance(t *testing.T) {
 	wide.Prefixes = append(slices.Clone(cfg.Prefixes), netip.MustParsePrefix("192.0.2.0/24"))
 	foreign, allowed := pin(l, "n5", 2), pin(l, "n6", 2)
 	foreign.Prefix = netip.MustParsePrefix("192.0.2.1/32")
-	c := startController(t, l, wide)
+	c = startController(t, l, wide)
 	c.reconcile(foreign, allowed)
 	eventually(t, l, allowed.Prefix, settle, "sp2")
 	if got := hops(t, l, foreign.Prefix); got != nil {
@@ -150,7 +156,7 @@ func TestInside(t *testing.T) {
 			},
 			Impossible: []plan.Route{elsewhere, spine, wide, foreign, weights(l, "n6", 0, 3)},
 			Seen:       func(t *testing.T) []plan.Route { return kernelRoutes(t, kernel) },
-			Settle:     2 * time.Second,
+			Settle:     settle,
 		}
 	})
 }
