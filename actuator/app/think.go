@@ -66,8 +66,8 @@ func (t thinker) cannot(p *plan.Plan, stopSeconds float64) string {
 	if p == nil {
 		return ""
 	}
-	if b := p.Forecast.BlackoutBoundS; b >= stopSeconds {
-		return fmt.Sprintf("it may interrupt for %.1f s, the hard stop", b)
+	if b := p.Forecast.BlackoutBoundS; b > stopSeconds {
+		return fmt.Sprintf("it may interrupt for %.1f s, more than the hard stop", b)
 	}
 	if t.driver == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 )
 
 // Blackout bounds of one step against the NCCL timeout (field rule 8): the goal, above which a human is asked, and the
-// hard stop, at which nobody is.
+// hard stop, above which nobody is.
 const (
 	blackoutGoalSeconds = 1.0
 	blackoutStopSeconds = 3.0
@@ -214,7 +214,7 @@ func blackout(in Input) (Decision, string) {
 	switch b := in.Plan.Forecast.BlackoutBoundS; {
 	case math.IsNaN(b) || b <= 0:
 		return Deny, "the interruption is not bounded"
-	case b >= blackoutStopSeconds:
+	case b > blackoutStopSeconds:
 		return Deny, fmt.Sprintf("up to %.1f s, hard stop at %.1f s", b, blackoutStopSeconds)
 	case b >= blackoutGoalSeconds:
 		return Ask, fmt.Sprintf("up to %.1f s, goal below %.1f s", b, blackoutGoalSeconds)

@@ -103,7 +103,8 @@ var cases = []struct {
 	{"blackout at the goal", "blackout", Ask, func(in *Input) { in.Plan.Forecast.BlackoutBoundS = 1 }},
 	{"blackout below the goal", "", Allow, func(in *Input) { in.Plan.Forecast.BlackoutBoundS = 0.999 }},
 	{"blackout above the goal, approved", "", Allow, func(in *Input) { in.Plan.Forecast.BlackoutBoundS, in.Approved = 2.999, true }},
-	{"blackout at the hard stop, approved", "blackout", Deny, func(in *Input) { in.Plan.Forecast.BlackoutBoundS, in.Approved = 3, true }},
+	{"blackout at the hard stop, approved", "", Allow, func(in *Input) { in.Plan.Forecast.BlackoutBoundS, in.Approved = 3, true }},
+	{"blackout over the hard stop, approved", "blackout", Deny, func(in *Input) { in.Plan.Forecast.BlackoutBoundS, in.Approved = 3.001, true }},
 	{"blackout not bounded", "blackout", Deny, func(in *Input) { in.Plan.Forecast.BlackoutBoundS = 0 }},
 	{"blackout unknown", "blackout", Deny, func(in *Input) { in.Plan.Forecast.BlackoutBoundS = math.NaN() }},
 }
