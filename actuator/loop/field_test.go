@@ -32,7 +32,7 @@ func TestFiftyEqualPosts(t *testing.T) {
 		wg.Wait()
 		time.Sleep(5 * time.Second)
 		wantState(t, l, w, flow.Holding, 1)
-		if n := w.applied[route(0).Key()]; n != 1 {
+		if n := w.changes(0); n != 1 {
 			t.Errorf("%d writes", n)
 		}
 		n := 0
@@ -68,11 +68,11 @@ func TestCooldownOutlivesTheEpisode(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 		}
-		if n := w.applied[route(0).Key()]; n != 1 {
+		if n := w.changes(0); n != 1 {
 			t.Errorf("%d writes within the cooldown", n)
 		}
 		time.Sleep(time.Minute)
-		if n := w.applied[route(0).Key()]; n != 2 {
+		if n := w.changes(0); n != 2 {
 			t.Errorf("%d writes after the cooldown, want the second", n)
 		}
 		end(t, stop)
@@ -104,8 +104,8 @@ func TestNoBacklogAfterAStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
-		if len(w.applied) != 0 {
-			t.Errorf("%d writes for what is over", len(w.applied))
+		if w.changed() != 0 {
+			t.Errorf("%d writes for what is over", w.changed())
 		}
 		for _, v := range l.Views() {
 			if !v.Over {

@@ -230,7 +230,11 @@ func (l *Loop) watchedOne(in *flow.Incident, w *watch, after fleet.Snapshot, err
 	if f := l.cfg.Hooks.Verified; f != nil && w.cmd.Kind == flow.CmdVerify {
 		f(in.Proposal.Chosen.Forecast, v)
 	}
-	return flow.Verified{Incident: in.ID, Turn: w.cmd.Turn, Result: v}
+	ev := flow.Verified{Incident: in.ID, Turn: w.cmd.Turn, Result: v}
+	if err := readable(ev); err != nil { // e.g. a figure that is no number: nothing can be concluded from such a comparison
+		ev.Result = flow.Verification{Outcome: flow.Inconclusive, Reason: err.Error()}
+	}
+	return ev
 }
 
 // changed says whether the world that a plan was made for is gone, once two pictures in a row say so.

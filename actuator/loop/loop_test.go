@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,8 +53,8 @@ func TestWatchWritesNothing(t *testing.T) {
 		w.outcome = flow.NoChange
 		l, stop := fire(t, w, journal.NewMem(), policy.Watch, 40*time.Second)
 		v := wantState(t, l, w, flow.Watched, 0)
-		if v.FollowUp == nil || v.Chosen == nil || v.Verdict == nil || v.Verdict.Would != "allow" || len(w.applied) != 0 {
-			t.Errorf("%+v, %d writes", v, len(w.applied))
+		if v.FollowUp == nil || v.Chosen == nil || v.Verdict == nil || v.Verdict.Would != "allow" || w.changed() != 0 {
+			t.Errorf("%+v, %d writes", v, w.changed())
 		}
 		end(t, stop)
 	})
@@ -87,6 +88,26 @@ func TestHarmIsUndone(t *testing.T) {
 		w.outcome = flow.Harm
 		l, stop := fire(t, w, journal.NewMem(), policy.Act, 5*time.Second)
 		wantState(t, l, w, flow.Undone, 0)
+		end(t, stop)
+	})
+}
+
+// A figure that is no number cannot be journalled: nothing is concluded from it.
+func TestFigureThatIsNoNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		cfg := w.config(journal.NewMem(), policy.Act)
+		cfg.Verify = func(Trial) flow.Verification {
+			return flow.Verification{Outcome: flow.Better, Figures: []flow.Figure{{What: "gain", After: math.NaN()}}}
+		}
+		l, stop := run(t, cfg)
+		if err := l.Deliver(t.Context(), []flow.AlertEvent{alertEvent(true)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if v := wantState(t, l, w, flow.Undone, 0); !strings.Contains(v.Reason, "inconclusive") {
+			t.Error(v.Reason)
+		}
 		end(t, stop)
 	})
 }
@@ -225,7 +246,7 @@ func TestRestartKeepsRoutes(t *testing.T) {
 		l, stop := run(t, w.config(store, policy.Act))
 		time.Sleep(10 * time.Second)
 		wantState(t, l, w, flow.Holding, 1)
-		if n := w.applied[route(0).Key()]; n != 1 {
+		if n := w.changes(0); n != 1 {
 			t.Errorf("written %d times", n)
 		}
 		if s := l.Status(); s.Epoch != 2 {

@@ -122,6 +122,19 @@ func (w *world) count() int {
 	return len(w.routes)
 }
 
+// changes is how often route i was changed, and changed how many routes ever were.
+func (w *world) changes(i int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.applied[route(i).Key()]
+}
+
+func (w *world) changed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.applied)
+}
+
 func (w *world) Observe(context.Context) (fleet.Snapshot, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
