@@ -128,6 +128,10 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 	l.mu.Unlock()
 	close(l.running)
 
+	lapsed := make(chan error, 1)
+	if l.readOnly == nil {
+		l.workers.Go(func() { lapsed <- l.keepLease() })
+	}
 	beat := time.NewTicker(max(l.cfg.Permit.ttl/4, 10*time.Millisecond))
 	look := time.NewTicker(l.cfg.ObserveEvery)
 	read := time.NewTicker(l.cfg.ReconcileEvery)
@@ -149,11 +153,11 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 			f()
 		case <-wake.C:
 			_ = l.try(flow.Tick{})
+		case err := <-lapsed:
+			l.log.Error("the lease is lost: nothing is written any more", "err", err)
+			return errors.Join(err, l.finish(false))
 		case <-beat.C:
-			if err := l.heartbeat(); err != nil {
-				l.log.Error("the lease is lost: nothing is written any more", "err", err)
-				return errors.Join(err, l.finish(false))
-			}
+			l.heartbeat()
 		case <-look.C:
 			l.look()
 		case <-read.C:
@@ -172,18 +176,33 @@ func (l *Loop) setWake(t *time.Timer) {
 	t.Reset(max(at.Sub(l.clock()), 0) + time.Microsecond) // flow's time has microseconds: not a moment too early
 }
 
-// heartbeat prolongs the lease if it is still ours, looks for the stop file, and reads the journal again after a failure.
-func (l *Loop) heartbeat() error {
-	if l.readOnly != nil {
-		return nil
-	}
-	if err := l.cfg.Permit.renew(); err != nil {
-		return err
-	}
-	if l.cfg.Lease != nil {
-		if err := l.cfg.Lease.Renew(l.clock()); err != nil {
-			l.log.Error("renew the lease", "err", err) // the permit runs by itself; a lock that is gone is found by the journal
+// keepLease prolongs the lease as long as it is ours; it returns why it no longer is. It has a goroutine of its own: a
+// disk that takes long to sync is no reason to lose the lease, a process that stood still is.
+func (l *Loop) keepLease() error {
+	t := time.NewTicker(max(l.cfg.Permit.ttl/4, 10*time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return nil
+		case <-t.C:
 		}
+		if err := l.cfg.Permit.renew(); err != nil {
+			return err
+		}
+		if l.cfg.Lease != nil {
+			if err := l.cfg.Lease.Renew(l.clock()); err != nil {
+				l.log.Error("renew the lease", "err", err) // the permit runs by itself; a lock that is gone is found by the journal
+			}
+		}
+	}
+}
+
+// heartbeat does what must be done now and then: the journal is read again after a failure, the stop file is looked for,
+// the state is saved.
+func (l *Loop) heartbeat() {
+	if l.readOnly != nil {
+		return
 	}
 	if l.broken != nil {
 		l.reload()
@@ -197,7 +216,6 @@ func (l *Loop) heartbeat() error {
 			l.log.Error("checkpoint", "err", err)
 		}
 	}
-	return nil
 }
 
 // lookForStop makes the stop file's coming and going known to the incidents. It blocks each write by itself, too.
