@@ -19,6 +19,10 @@ type Profile struct {
 	// congested takes 90 % of Baseline (or of its life, if that is shorter) to have its slow steps called usual.
 	Baseline string
 
+	// Warmup is how long a job must have been seen before it has a usual step time at all: the first steps after a start
+	// are slow by themselves.
+	Warmup string
+
 	FlapWindow   string // link flaps are counted over this
 	MemoryWindow string // failed huge-page allocations are counted over this
 
@@ -40,11 +44,11 @@ type Profile struct {
 // five seconds from congestion to a verified cure; its jobs step in a fraction of a second.
 var Profiles = []Profile{
 	{
-		Name: "production", Scrape: "15s", Interval: "15s", Window: "1m", Baseline: "6h", FlapWindow: "10m", MemoryWindow: "5m",
+		Name: "production", Scrape: "15s", Interval: "15s", Window: "1m", Baseline: "6h", Warmup: "2m", FlapWindow: "10m", MemoryWindow: "5m",
 		CongestedFor: "1m", ImbalanceFor: "10m", FragmentedFor: "10m", UnreachableFor: "2m", DownFor: "2m", KeepFiring: "3m",
 	},
 	{
-		Name: "lab", Scrape: "500ms", Interval: "500ms", Window: "2s", Baseline: "5m", FlapWindow: "30s", MemoryWindow: "10s",
+		Name: "lab", Scrape: "500ms", Interval: "500ms", Window: "2s", Baseline: "5m", Warmup: "3s", FlapWindow: "30s", MemoryWindow: "10s",
 		CongestedFor: "500ms", ImbalanceFor: "10s", FragmentedFor: "5s", UnreachableFor: "3s", DownFor: "3s", KeepFiring: "3s",
 	},
 }

@@ -65,6 +65,14 @@ func dataStories(p rules.Profile) []Story {
 			Alerts: []AlertCheck{none(end+keep+yard.Window+2, linkCongested)},
 			Values: []ValueCheck{{end + yard.Window + 2, `count({__name__=~"job:.+",job_id="job-a"}) or vector(0)`, []Sample{{"{}", 0}}}},
 		},
+		{Name: "a job that has just started and is slower than in its first steps has no usual step time yet", Phases: []int{calm, yard.Window, ticks(p, p.Warmup) - yard.Window},
+			Yard: func(y *yard.Yard) {
+				y.Use("l1:u1", 0.95)
+				y.Step("job-a", yard.Gone, 8, 5)
+			},
+			Alerts: []AlertCheck{none(calm+ticks(p, p.Warmup)-1, linkCongested)},
+			Values: []ValueCheck{{calm + ticks(p, p.Warmup) - 1, `job:step_seconds:baseline{job_id="job-a"}`, nil}},
+		},
 		{Name: "the node role is gone: no victim is known, nothing fires", Phases: usual, Alerts: no,
 			Yard: func(y *yard.Yard) {
 				collide(y, 0.95, 5)
