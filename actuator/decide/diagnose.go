@@ -156,12 +156,14 @@ type straggling struct {
 // not count, and of two ranks neither is the odd one.
 func (c *inquiry) late() *straggling {
 	for _, j := range c.crossing {
-		if len(j.Ranks) < 3 {
-			continue
+		var times []float64
+		for _, r := range j.Ranks {
+			if r.ComputeSeconds > 0 { // else it is not reported
+				times = append(times, r.ComputeSeconds)
+			}
 		}
-		times := make([]float64, len(j.Ranks))
-		for i, r := range j.Ranks {
-			times[i] = r.ComputeSeconds
+		if len(times) < 3 {
+			continue
 		}
 		mid := median(times)
 		slowest := slices.MaxFunc(j.Ranks, func(a, b traffic.Rank) int { return cmp.Compare(a.ComputeSeconds, b.ComputeSeconds) })

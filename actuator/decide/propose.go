@@ -7,6 +7,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -117,26 +118,38 @@ func newInquiry(s fleet.Snapshot, target ident.Port, limits Limits, current []pl
 	return c, nil
 }
 
-// explain places the flows. Where the rates that the jobs report do not go with the links' loads, those of the NICs'
-// counters are tried: reports and counters are read at different moments, and while traffic changes they disagree.
+// explain places the flows. Where the rates that the jobs report do not go with the links' loads, counters are
+// tried: first those of the leaves' ports, which are read together with those of the links, then those of the NICs.
+// Reports and counters are read at different moments, and while traffic changes they disagree.
 func (c *inquiry) explain(transmit map[netip.Addr]float64) {
 	o := traffic.Options{Samples: c.limits.Samples, Seed: c.seed}
 	c.expl = traffic.Explain(c.g, c.flows, c.measure(), c.id, o)
 	if c.expl.Fits {
 		return
 	}
-	m, ok := traffic.ByNIC(c.matrix, transmit)
-	if !ok {
-		return
+	first := c.flows
+	ports := maps.Clone(transmit)
+	for a, n := range c.s.Fabric.NICs {
+		if l, ok := c.s.Links[n.Port()]; ok {
+			ports[a] = l.BytesPerSecond
+		}
 	}
-	before := c.flows
-	c.flows, _ = traffic.Route(c.g, m, traffic.NewTable(c.current)) // its problems are those of the first matrix
-	if e := traffic.Explain(c.g, c.flows, c.measure(), c.id, o); e.Fits {
-		c.notes = append(c.notes, "rates of the flows are taken from the counters of the nics, since with what the jobs report the matrix "+c.expl.Reason)
-		c.matrix, c.expl = m, e
-		return
+	for _, try := range []struct {
+		rates map[netip.Addr]float64
+		name  string
+	}{{ports, "counters of the leaves' ports"}, {transmit, "counters of the nics"}} {
+		m, ok := traffic.ByNIC(c.matrix, try.rates, try.name)
+		if !ok {
+			continue
+		}
+		c.flows, _ = traffic.Route(c.g, m, traffic.NewTable(c.current)) // its problems are those of the first matrix
+		if e := traffic.Explain(c.g, c.flows, c.measure(), c.id, o); e.Fits {
+			c.notes = append(c.notes, "rates of the flows are taken from the "+try.name+", since with what the jobs report the matrix "+c.expl.Reason)
+			c.matrix, c.expl = m, e
+			return
+		}
 	}
-	c.flows = before
+	c.flows = first
 	c.measure()
 }
 

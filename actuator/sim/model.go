@@ -127,6 +127,20 @@ func (m *Model) mark() {
 	}
 }
 
+// reported is what the largest connection of the job moves per step, bytes on the wire. The job knows best: its bytes
+// per step do not depend on when counters were read. What it does not report is taken from the present rate.
+func (m *Model) reported(t traffic.Job, j job) float64 {
+	most := 0.0
+	for _, i := range j.flows {
+		nic, err := m.g.NIC(m.flows[i].Src)
+		if err != nil || nic.Rail < 0 || nic.Rail >= len(t.BytesPerSecondByRail) || !(t.BytesPerSecondByRail[nic.Rail] > 0) || !j.timed {
+			return j.level * j.step
+		}
+		most = max(most, t.BytesPerSecondByRail[nic.Rail]*traffic.WireOverhead*j.step/float64(max(1, m.flows[i].Connections)))
+	}
+	return most
+}
+
 // doubtBaselines forgets the baseline of jobs that are no slower than it although they share the target with others:
 // a job that began on the crowded link has never been measured alone. What the links can carry bounds it then.
 func (m *Model) doubtBaselines(samples []traffic.Assignment) {
@@ -206,7 +220,7 @@ func (m *Model) addJobs(jobs []traffic.Job) {
 			j.collective = max(j.step-compute, 0.01*j.step)
 		}
 		j.compute = j.step - j.collective
-		j.volume = j.level * j.step
+		j.volume = m.reported(t, j)
 		m.jobs = append(m.jobs, j)
 	}
 }

@@ -26,9 +26,6 @@ func model(t *testing.T, jobs []traffic.Job, via []int, routes ...plan.Route) *s
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	for i := range m.Flows {
-		m.Flows[i].BytesPerSecond /= traffic.WireOverhead // payload = wire keeps the sums round
-	}
 	flows, problems := traffic.Route(g, m, traffic.NewTable(routes))
 	if len(problems) > 0 || len(flows) != len(via) {
 		t.Fatal(problems, len(flows))
@@ -57,11 +54,12 @@ func model(t *testing.T, jobs []traffic.Job, via []int, routes ...plan.Route) *s
 	})
 }
 
-// ring is a job between two nodes of different pods with the figures that it measured.
+// ring is a job between two nodes of different pods with the figures that it measured; volume is bytes a step on
+// the wire.
 func ring(id, one, other string, step, compute, baseline, volume float64) traffic.Job {
 	return traffic.Job{
 		ID: id, Collective: "ring", Connections: 1, StepSeconds: step, BaselineStepSeconds: baseline, CollectiveSeconds: step - compute,
-		BytesPerSecondByRail: []float64{volume / step},
+		BytesPerSecondByRail: []float64{volume / step / traffic.WireOverhead},
 		Ranks:                []traffic.Rank{{Rank: 0, Node: "x" + id, Addrs: map[int]netip.Addr{0: a(one)}}, {Rank: 1, Node: "y" + id, Addrs: map[int]netip.Addr{0: a(other)}}},
 	}
 }

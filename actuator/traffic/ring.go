@@ -88,15 +88,13 @@ func Ring(jobs []Job, nicTransmit map[netip.Addr]float64) (Matrix, []string) {
 	return m, problems
 }
 
-// NICSource is how ByNIC names the matrix that it makes.
-const NICSource = "ring from ranks, rates from NIC counters"
-
-// ByNIC takes the rates of a matrix from the counters of the sending NICs instead: what a NIC sends, divided among
-// its flows as they were reported. Counters of NICs and of switch ports see the same bytes, retransmissions too,
-// while a job's report may be some steps old. What a NIC sends besides goes to the wrong receiver in this matrix,
-// where the load of that receiver's link gives it away. False when a NIC is not measured.
-func ByNIC(m Matrix, nicTransmit map[netip.Addr]float64) (Matrix, bool) {
-	out := Matrix{Source: NICSource, Flows: slices.Clone(m.Flows)}
+// ByNIC takes the rates of a matrix from counters of what the sending NICs put on the wire instead: of the leaf's
+// ports or of the NICs themselves, source says which. Counters of links see the same bytes, retransmissions too,
+// while a job's report may be some steps old. A NIC's rate is divided among its flows as they were reported. What it
+// sends besides goes to the wrong receiver in this matrix, where the load of that receiver's link gives it away.
+// False when a NIC has no counter.
+func ByNIC(m Matrix, nicTransmit map[netip.Addr]float64, source string) (Matrix, bool) {
+	out := Matrix{Source: RingSource + ", rates from " + source, Flows: slices.Clone(m.Flows)}
 	sum, count := map[netip.Addr]float64{}, map[netip.Addr]int{}
 	for _, f := range m.Flows {
 		sum[f.Src] += f.BytesPerSecond

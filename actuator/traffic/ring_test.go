@@ -91,12 +91,12 @@ func TestNamed(t *testing.T) {
 func TestByNIC(t *testing.T) {
 	a, b := netip.MustParseAddr("10.1.1.2"), netip.MustParseAddr("10.1.2.2")
 	m := traffic.Matrix{Flows: []traffic.Flow{{Src: a, Dst: b, BytesPerSecond: 1e6}, {Src: a, Dst: b, BytesPerSecond: 3e6}, {Src: b, Dst: a}}}
-	got, ok := traffic.ByNIC(m, map[netip.Addr]float64{a: 8e6, b: 5e6})
+	got, ok := traffic.ByNIC(m, map[netip.Addr]float64{a: 8e6, b: 5e6}, "counters")
 	if !ok || got.Flows[0].BytesPerSecond != 2e6 || got.Flows[1].BytesPerSecond != 6e6 || got.Flows[2].BytesPerSecond != 5e6 ||
-		got.Flows[0].Provenance != traffic.Assumed || got.Flows[2].Provenance != traffic.Inferred || got.Source != traffic.NICSource {
+		got.Flows[0].Provenance != traffic.Assumed || got.Flows[2].Provenance != traffic.Inferred || got.Source != "ring from ranks, rates from counters" {
 		t.Errorf("%+v %v", got, ok)
 	}
-	if _, ok := traffic.ByNIC(m, map[netip.Addr]float64{a: 8e6}); ok {
+	if _, ok := traffic.ByNIC(m, map[netip.Addr]float64{a: 8e6}, "counters"); ok {
 		t.Error("a nic that is not measured")
 	}
 }

@@ -205,7 +205,7 @@ func lost(id string, before, after Picture, l Limits) string {
 		return fmt.Sprintf("%s ended or is no longer reported", id)
 	case a.StepsTotal < b.StepsTotal:
 		return fmt.Sprintf("%s was restarted: it has done %.0f steps, %.0f before the change", id, a.StepsTotal, b.StepsTotal)
-	case len(a.Missing) > 0:
+	case a.BytesPerSecond <= 0 && b.BytesPerSecond > 0 && len(a.Missing) > 0:
 		return fmt.Sprintf("%s is reported in part: %s", id, strings.Join(a.Missing, "; "))
 	case b.BytesPerSecond > 0 && a.BytesPerSecond < l.OfferedShare*b.BytesPerSecond:
 		return fmt.Sprintf("%s offers %s of the traffic that it offered before, at least %s wanted", id, percent(a.BytesPerSecond/b.BytesPerSecond), percent(l.OfferedShare))

@@ -87,7 +87,7 @@ func (s *scene) do(t *testing.T, w []string) string {
 			case "seconds":
 				j.StepSecondsTotal, _ = strconv.ParseFloat(v, 64)
 			case "partly":
-				j.Missing = []string{"1 of 4 ranks reports"}
+				j.Missing = []string{"compute time of rank 3 on n8"}
 			default:
 				t.Fatalf("%v: what is %q?", w, k)
 			}
