@@ -3,6 +3,7 @@
 package decide_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -201,7 +202,16 @@ func (y *yard) do(t *testing.T, w []string) string {
 		for _, f := range y.change {
 			f(&s)
 		}
-		return tell(decide.Propose(s, port(w[1]), y.limits, y.routes, 1))
+		p := decide.Propose(s, port(w[1]), y.limits, y.routes, 1)
+		// The journal keeps proposals as JSON, and a replay must come to the same one.
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatalf("%v: %v", w, err)
+		}
+		if again, _ := json.Marshal(decide.Propose(s, port(w[1]), y.limits, y.routes, 1)); string(again) != string(text) {
+			t.Errorf("%v: the same input gives another proposal:\n%s\n%s", w, text, again)
+		}
+		return tell(p)
 	default:
 		t.Fatalf("unknown command %v", w)
 	}

@@ -130,14 +130,23 @@ func (r Run) Forecast() plan.Forecast {
 	m := r.m
 	f := plan.Forecast{Regime: Regime, Jobs: r.Jobs(), Gain: r.Gain(), Assignments: len(m.samples)}
 	after := make([][]float64, m.g.Len())
-	for k, s := range m.samples {
-		model := r.load(k)
+	if m.present == nil {
+		nothing := m.Run(nil)
+		for k := range m.samples {
+			m.present = append(m.present, nothing.load(k))
+		}
+	}
+	for k := range m.samples {
+		model, present := r.load(k), m.present[k]
 		for id := range after {
-			was := m.measured[id]
-			if math.IsNaN(was) {
-				was = s.load[id]
+			v, was := model[id], m.measured[id]
+			switch {
+			case math.IsNaN(was):
+			case math.Abs(model[id]-present[id]) < 0.01*m.capacity[id]: // the plan does not touch it
+				v = was
+			default: // what is measured and no flow's: within the tolerance it is noise, beyond it somebody's
+				v += m.background[id]
 			}
-			v := max(0, was+model[id]-s.load[id])
 			after[id] = append(after[id], v/m.g.Link(topo.LinkID(id)).BytesPerSecond)
 		}
 	}

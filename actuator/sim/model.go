@@ -17,21 +17,23 @@ const Regime = "max-min shares, ring jobs keep one pace; calibrated on the prese
 // Model is the present: flows on paths, jobs with what they measured, and every placement of the flows that
 // explains it.
 type Model struct {
-	g        *topo.Graph
-	flows    []traffic.Routed
-	jobs     []job
-	capacity []float64 // by link, bytes/s that flows may share: efficiency times speed, less the background
-	edge     []bool    // by link: it leads to or from a node
-	scope    []topo.LinkID
-	target   topo.LinkID
-	measured []float64 // by link, NaN = not measured
-	table    traffic.Table
-	routes   []plan.Route
-	seed     uint64
-	samples  []sample
-	affected []bool // by job: may cross the target
-	desk     desk
-	meant    []bool // by job: does so in at least half of the placements, or in as many as any
+	g          *topo.Graph
+	flows      []traffic.Routed
+	jobs       []job
+	capacity   []float64 // by link, bytes/s that flows may share: efficiency times speed, less the background
+	edge       []bool    // by link: it leads to or from a node
+	scope      []topo.LinkID
+	target     topo.LinkID
+	measured   []float64 // by link, NaN = not measured
+	background []float64 // by link: measured, but no flow's
+	table      traffic.Table
+	routes     []plan.Route
+	seed       uint64
+	samples    []sample
+	affected   []bool      // by job: may cross the target
+	present    [][]float64 // by sample and link: what the model says of now; filled when first asked for
+	desk       desk
+	meant      []bool // by job: does so in at least half of the placements, or in as many as any
 }
 
 // job is one collective. Its variable is its level: bytes/s of its largest single connection, averaged over a
@@ -73,7 +75,7 @@ type Input struct {
 func New(in Input) *Model {
 	m := &Model{
 		g: in.Graph, flows: in.Explanation.Flows, capacity: make([]float64, in.Graph.Len()), scope: in.Explanation.Scope,
-		target: in.Target, measured: in.Loads, table: traffic.NewTable(in.Routes), routes: in.Routes, seed: in.Seed,
+		target: in.Target, measured: in.Loads, background: in.Explanation.Background, table: traffic.NewTable(in.Routes), routes: in.Routes, seed: in.Seed,
 	}
 	m.edge = make([]bool, in.Graph.Len())
 	for id := range m.capacity {
