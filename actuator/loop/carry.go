@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -78,7 +79,7 @@ func (l *Loop) propose(c flow.Command, in *flow.Incident) {
 		s, err := l.picture(ctx, snapshot)
 		if err == nil {
 			var p flow.Proposal
-			p, err = l.cfg.Propose(ctx, Question{Incident: id, Snapshot: s, Target: target, Policy: pol, Current: current, Seed: seed(id, snapshot)})
+			p, err = l.think(ctx, Question{Incident: id, Snapshot: s, Target: target, Policy: pol, Current: current, Seed: seed(id, snapshot)})
 			if err == nil {
 				answer.Proposal, err = l.fit(ctx, withTarget(p, target))
 			}
@@ -91,6 +92,18 @@ func (l *Loop) propose(c flow.Command, in *flow.Incident) {
 		}
 		l.deliver(answer)
 	})
+}
+
+// think is Propose, with a fault of the thinking turned into an error: a picture that nobody foresaw must not end the
+// program, since the next start would look at the same yard.
+func (l *Loop) think(ctx context.Context, q Question) (p flow.Proposal, err error) {
+	defer func() {
+		if f := recover(); f != nil {
+			err = fmt.Errorf("a fault of the thinking: %v", f)
+			l.log.Error("a fault of the thinking", "incident", q.Incident, "fault", f, "stack", string(debug.Stack()))
+		}
+	}()
+	return l.cfg.Propose(ctx, q)
 }
 
 // withTarget fills in what a plan is about: a plan that does nothing may leave it out.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -223,7 +224,7 @@ func (l *Loop) watchedOne(in *flow.Incident, w *watch, after fleet.Snapshot, err
 	if w.cmd.Kind == flow.CmdFollowUp {
 		check = l.cfg.FollowUp
 	}
-	v := check(t)
+	v := l.compareWith(check, t)
 	if v.Outcome == "" {
 		return nil // flow's deadline ends the wait
 	}
@@ -235,6 +236,17 @@ func (l *Loop) watchedOne(in *flow.Incident, w *watch, after fleet.Snapshot, err
 		ev.Result = flow.Verification{Outcome: flow.Inconclusive, Reason: err.Error()}
 	}
 	return ev
+}
+
+// compareWith is Verify or FollowUp, with a fault turned into an answer.
+func (l *Loop) compareWith(check func(Trial) flow.Verification, t Trial) (v flow.Verification) {
+	defer func() {
+		if f := recover(); f != nil {
+			v = flow.Verification{Outcome: flow.Inconclusive, Reason: fmt.Sprintf("a fault of the verification: %v", f)}
+			l.log.Error("a fault of the verification", "incident", t.Incident, "fault", f, "stack", string(debug.Stack()))
+		}
+	}()
+	return check(t)
 }
 
 // changed says whether the world that a plan was made for is gone, once two pictures in a row say so.

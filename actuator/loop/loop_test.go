@@ -112,6 +112,36 @@ func TestFigureThatIsNoNumber(t *testing.T) {
 	})
 }
 
+// A fault of the thinking refuses, a fault of the verification takes back; neither ends the program.
+func TestFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		cfg := w.config(journal.NewMem(), policy.Act)
+		cfg.Verify = func(Trial) flow.Verification { panic("index out of range") }
+		propose, faulty := cfg.Propose, true
+		cfg.Propose = func(ctx context.Context, q Question) (flow.Proposal, error) {
+			if faulty {
+				faulty = false
+				panic("nil map")
+			}
+			return propose(ctx, q)
+		}
+		l, stop := run(t, cfg)
+		if err := l.Deliver(t.Context(), []flow.AlertEvent{alertEvent(true)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if v := wantState(t, l, w, flow.Refused, 0); !strings.Contains(v.Reason, "a fault of the thinking") {
+			t.Error(v.Reason)
+		}
+		time.Sleep(2 * time.Minute)
+		if vs := l.Views(); len(vs) != 2 || vs[1].State != flow.Undone || !strings.Contains(vs[1].Reason, "a fault of the verification") || w.count() != 0 {
+			t.Errorf("%+v", vs)
+		}
+		end(t, stop)
+	})
+}
+
 func TestNeverVerified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

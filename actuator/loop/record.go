@@ -207,8 +207,11 @@ func (l *Loop) applyLocked(events ...flow.Event) error {
 			l.broken = fmt.Errorf("encode %s: %w", ev.Kind(), err)
 			break
 		}
-		var more []flow.Command
-		l.state, more = flow.Step(l.state, now, ev)
+		more, err := l.step(now, ev)
+		if err != nil {
+			l.broken = err
+			break
+		}
 		payload, err := encodeEntry(text, more)
 		if err != nil {
 			l.broken = fmt.Errorf("encode %s: %w", ev.Kind(), err)
@@ -238,6 +241,18 @@ func (l *Loop) applyLocked(events ...flow.Event) error {
 	l.carryOut(cmds)
 	l.afterwards()
 	return nil
+}
+
+// step is flow.Step, with a fault of ours turned into an error: the state is half stepped then, and is read again.
+func (l *Loop) step(now time.Time, ev flow.Event) (cmds []flow.Command, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("step %s: %v", ev.Kind(), p)
+			l.log.Error("a fault of flow", "event", ev.Kind(), "fault", p)
+		}
+	}()
+	l.state, cmds = flow.Step(l.state, now, ev)
+	return cmds, nil
 }
 
 // afterwards tells the hooks about incidents that ended, and forgets what belonged to them.
