@@ -40,15 +40,14 @@ func (l *Lab) Iperf3(ctx context.Context, s Iperf) (IperfResult, error) {
 		return IperfResult{}, fmt.Errorf("iperf3 %s -> %s: no such NICs", s.From, s.To)
 	}
 	from, to := src.Host, dst.Host
-	server, err := l.Start(to, Command{Argv: []string{"iperf3", "-s", "-1", "-B", s.To.String(), "-p", strconv.Itoa(s.Port)}})
+	server, err := l.Start(to, Command{Argv: append(Realtime(), "iperf3", "-s", "-1", "-B", s.To.String(), "-p", strconv.Itoa(s.Port))})
 	if err != nil {
 		return IperfResult{}, err
 	}
 	defer server.Kill()
-	argv := []string{
+	argv := append(Realtime(),
 		"iperf3", "-J", "-C", "cubic", "-c", s.To.String(), "-B", s.From.String(), "-p", strconv.Itoa(s.Port),
-		"-t", strconv.FormatFloat(max(1, s.Duration.Seconds()), 'f', 0, 64), "--connect-timeout", "3000",
-	}
+		"-t", strconv.FormatFloat(max(1, s.Duration.Seconds()), 'f', 0, 64), "--connect-timeout", "3000")
 	if s.SourcePort != 0 {
 		argv = append(argv, "--cport", strconv.Itoa(s.SourcePort))
 	}

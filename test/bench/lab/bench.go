@@ -20,11 +20,12 @@ import (
 	"github.com/trainyard/trainyard/test/lab"
 )
 
-// A case runs warmup, which TCP needs to find its share, and then measure. slack is for streams that begin late.
+// Once all streams of a case run, TCP gets warmup to find its shares; then measure counts. slack is how late a stream
+// may begin.
 const (
-	warmup  = 3 * time.Second
+	warmup  = 2 * time.Second
 	measure = 5 * time.Second
-	slack   = 3 * time.Second
+	slack   = 4 * time.Second
 )
 
 // summary is a list of relative errors.
@@ -106,14 +107,17 @@ func runCase(ctx context.Context, l *lab.Lab, c testCase, fair bool, res *result
 	}
 	fmt.Println()
 	for attempt := 1; ; attempt++ {
-		m, err := play(ctx, l, flows, slices.Collect(maps.Keys(f.loads)))
+		m, err := play(ctx, l, flows, f.loads)
 		if err != nil {
 			return err
 		}
-		// On fair links something is always full: streams want all they can get. If nothing was, the processors were
-		// the bottleneck, and the measurement says nothing about the fabric.
-		if fair && !anyFull(capacity, m.loads) && attempt < 3 {
-			fmt.Println("   no link was full: this machine was too busy to fill them; measured again")
+		// Streams want all they can get. If links that ought to be full are not, and the processors had no time left, then
+		// they were the bottleneck, and the measurement says nothing about the fabric.
+		if starved(capacity, f.loads, m) && (fair || attempt < 3) {
+			if attempt == 3 {
+				return errors.New("this machine has no processor time left to fill the links; run it when it is less busy")
+			}
+			fmt.Println("   this machine was too busy to fill the links: measured again")
 			continue
 		}
 		res.version = m.version
@@ -122,9 +126,12 @@ func runCase(ctx context.Context, l *lab.Lab, c testCase, fair bool, res *result
 	}
 }
 
-func anyFull(capacity, measured map[ident.Port]float64) bool {
-	for p, mbit := range measured {
-		if mbit >= full*capacity[p] {
+func starved(capacity, forecast map[ident.Port]float64, m measurement) bool {
+	if m.late {
+		return true
+	}
+	for p, mbit := range forecast {
+		if mbit >= full*capacity[p] && m.loads[p] < full*mbit && m.idle < 0.05 {
 			return true
 		}
 	}
@@ -162,10 +169,13 @@ type measurement struct {
 	loads   map[ident.Port]float64 // kernel counters, while all streams ran
 	rates   []float64              // iperf3, over the whole life of each stream
 	version string
+	idle    float64 // share of processor time that was left
+	late    bool    // not all streams had begun in time
 }
 
 // play runs the streams.
-func play(ctx context.Context, l *lab.Lab, flows []flow, ports []ident.Port) (measurement, error) {
+func play(ctx context.Context, l *lab.Lab, flows []flow, forecast map[ident.Port]float64) (measurement, error) {
+	ports := slices.Collect(maps.Keys(forecast))
 	g, ctx := errgroup.WithContext(ctx)
 	m := measurement{rates: make([]float64, len(flows)), loads: map[ident.Port]float64{}}
 	versions := make([]string, len(flows))
@@ -177,9 +187,14 @@ func play(ctx context.Context, l *lab.Lab, flows []flow, ports []ident.Port) (me
 		})
 	}
 	g.Go(func() error {
+		var err error
+		if m.late, err = awaitStreams(ctx, l, forecast); err != nil {
+			return err
+		}
 		if err := sleep(ctx, warmup); err != nil {
 			return err
 		}
+		busy := processorTime()
 		before, err := counters(l, ports)
 		if err != nil {
 			return err
@@ -193,6 +208,7 @@ func play(ctx context.Context, l *lab.Lab, flows []flow, ports []ident.Port) (me
 			return err
 		}
 		took := time.Since(begin).Seconds()
+		m.idle = busy.idleSince()
 		for p := range after {
 			m.loads[p] = float64(after[p]-before[p]) * 8 / 1e6 / took
 		}
@@ -203,6 +219,33 @@ func play(ctx context.Context, l *lab.Lab, flows []flow, ports []ident.Port) (me
 	}
 	m.version = versions[0]
 	return m, nil
+}
+
+// awaitStreams waits until every link carries something like its streams, and tells if that took too long.
+func awaitStreams(ctx context.Context, l *lab.Lab, forecast map[ident.Port]float64) (late bool, err error) {
+	const step = 250 * time.Millisecond
+	ports := slices.Collect(maps.Keys(forecast))
+	for begin := time.Now(); time.Since(begin) < slack; {
+		before, err := counters(l, ports)
+		if err != nil {
+			return false, err
+		}
+		if err := sleep(ctx, step); err != nil {
+			return false, err
+		}
+		after, err := counters(l, ports)
+		if err != nil {
+			return false, err
+		}
+		all := true
+		for p, mbit := range forecast {
+			all = all && float64(after[p]-before[p])*8/1e6/step.Seconds() > mbit/10
+		}
+		if all {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func counters(l *lab.Lab, ports []ident.Port) (map[ident.Port]uint64, error) {

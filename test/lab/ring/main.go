@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"slices"
 	"sync"
 
 	"github.com/trainyard/trainyard/test/lab"
@@ -71,15 +69,7 @@ type worker struct {
 	lines  chan struct{} // closed when stdout ended
 }
 
-// realtime is how workers are started: before all other programs of a small machine, so that what is measured is the
-// network and not whatever else runs. They use little time. Where that is not allowed a nice value has to do.
-var realtime = sync.OnceValue(func() []string {
-	if exec.Command("chrt", "-r", "5", "true").Run() != nil {
-		return nil
-	}
-	return []string{"chrt", "-r", "5"}
-})
-
+// trafficNice is for machines that refuse lab.Realtime.
 const trafficNice = -5
 
 // startWorker starts a copy of this program in a place and gives it its first order. Each line that it reports goes to
@@ -102,7 +92,7 @@ func startWorker(l *lab.Lab, place, role string, first any, each func(line []byt
 	}
 	w := &worker{orders: json.NewEncoder(inW), stdin: inW, errOut: &tail{}, lines: make(chan struct{})}
 	w.proc, err = l.Start(place, lab.Command{
-		Argv: append(slices.Clone(realtime()), self), Env: []string{workerEnv + "=" + role, "GOMAXPROCS=2"}, Stdin: inR, Stdout: outW, Stderr: w.errOut, Nice: trafficNice,
+		Argv: append(lab.Realtime(), self), Env: []string{workerEnv + "=" + role, "GOMAXPROCS=2"}, Stdin: inR, Stdout: outW, Stderr: w.errOut, Nice: trafficNice,
 	})
 	_ = inR.Close()
 	_ = outW.Close()
