@@ -64,10 +64,14 @@ const controlNice = -5
 // tcpCounters are sums over the kernels of all hosts.
 type tcpCounters struct{ retransmits, resets float64 }
 
+// fabricMbit is the speed of every link. Two jobs on 16 rails cross 4 hops each, all of them on this machine's cores: at 50
+// Mbit/s that takes about one of them and leaves the other one to the control side.
+const fabricMbit = 50
+
 // newLab builds the fabric and starts nothing on it yet.
 func newLab(ctx context.Context, out io.Writer, dir string, bin binaries) (yard, error) {
 	hurry()
-	l, err := lab.Up(ctx, lab.Config{ECN: true, Log: out})
+	l, err := lab.Up(ctx, lab.Config{FabricMbit: fabricMbit, ECN: true, Log: out})
 	if err != nil {
 		return nil, err
 	}
