@@ -25,7 +25,7 @@ func TestForecastAgainstTruth(t *testing.T) {
 	var errs []float64
 	sure := 0.0 // worst error where the band is a point
 	chosen, reroutable, inBand, harmed, helped := 0, 0, 0, 0, 0
-	for seed := range uint64(24) {
+	for seed := range uint64(16) {
 		y := randomYard(rand.New(rand.NewPCG(seed, 1)))
 		s := y.Snapshot()
 		target := hottest(s.Fabric, func(p ident.Port) float64 { return s.Links[p].BytesPerSecond })
@@ -72,7 +72,7 @@ func TestForecastAgainstTruth(t *testing.T) {
 	mean, p90 := sum/float64(len(errs)), errs[len(errs)*9/10]
 	t.Logf("%d yards could be rerouted, %d plans chosen, %d helped; %d of %d jobs in the band, %d slower; step time off by %.1f %% on average, p90 %.1f %%, worst %.1f %%, worst where the forecast is sure %.1f %%",
 		reroutable, chosen, helped, inBand, len(errs), harmed, 100*mean, 100*p90, 100*errs[len(errs)-1], 100*sure)
-	if chosen < 12 || mean > 0.08 || sure > 0.05 || helped < chosen*95/100 || harmed > 0 || inBand < len(errs)*85/100 {
+	if chosen < 8 || mean > 0.08 || sure > 0.05 || helped < chosen*95/100 || harmed > 0 || inBand < len(errs)*85/100 {
 		t.Error("the forecasts are not good enough")
 	}
 }

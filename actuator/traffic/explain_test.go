@@ -94,9 +94,14 @@ func TestExplainAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spines := rapid.IntRange(2, 3).Draw(t, "spines")
 		var specs []traffic.Flow
-		for i := range rapid.IntRange(1, 3).Draw(t, "flows") {
+		n := rapid.IntRange(1, 4).Draw(t, "flows")
+		for i := range n {
 			rate := float64(rapid.IntRange(1, 12).Draw(t, "rate")) * 1e6
-			specs = append(specs, hostFlow(1+i, 5+i, rate, rapid.IntRange(1, 2).Draw(t, "connections")))
+			most := 1 // trying everything must stay cheap
+			if n <= 2 {
+				most = 3
+			}
+			specs = append(specs, hostFlow(1+i, 5+i, rate, rapid.IntRange(1, most).Draw(t, "connections")))
 		}
 		s := build(topotest.New(topotest.Options{Spines: spines, HostBytes: 100e6}), nil, specs)
 		for _, f := range s.flows {
@@ -159,14 +164,10 @@ func each(flows []traffic.Routed, sofar traffic.Assignment, f func(traffic.Assig
 func worst(s scene, a traffic.Assignment, loads map[ident.Port]float64) float64 {
 	load := scene{s.g, s.flows, a}.sum()
 	w := 0.0
-	for _, f := range s.flows {
-		for _, p := range f.Paths {
-			for _, id := range p.Links {
-				l := s.g.Link(id)
-				tolerance := max(0.10*l.BytesPerSecond, 0.15*loads[l.From])
-				w = max(w, math.Abs(load[id]-loads[l.From])/tolerance/(1+1e-9))
-			}
-		}
+	for id, v := range load {
+		l := s.g.Link(topo.LinkID(id))
+		m := loads[l.From]
+		w = max(w, math.Abs(v-m)/max(0.10*l.BytesPerSecond, 0.15*m)/(1+1e-9))
 	}
 	return w
 }
