@@ -238,6 +238,7 @@ type Incident struct {
 	RetryAt    time.Time      `json:"retry_at,omitzero"`
 	Turn       int            `json:"turn"` // of the newest command that awaits a result; older results are late
 	Attempt    int            `json:"attempt,omitempty"`
+	Looks      int            `json:"looks,omitempty"`       // pictures that nothing could be decided on
 	Snapshot   string         `json:"snapshot,omitempty"`    // blob of the picture that the plan rests on
 	ObservedAt time.Time      `json:"observed_at,omitzero"`  // evaluation time of that picture
 	Proposal   *Proposal      `json:"proposal,omitempty"`    //

@@ -91,8 +91,8 @@ func committed() []row {
 
 		// Thinking.
 		{KindObserved, one(Opened), (*turn).observed, one(ObservedS, Refused), "propose; without a snapshot try again; refuse a target that is not one object of the inventory"},
-		{KindProposed, one(ObservedS), (*turn).proposed, one(ProposedS, Refused), "gather facts; refuse if the cause is no route's business, or nothing is better"},
-		{KindJudged, one(ProposedS), (*turn).judged, one(JudgedS, Asked, Watching, Refused), "allow reserves the budget in this record; ask; deny; in mode watch record what would be done"},
+		{KindProposed, one(ObservedS), (*turn).proposed, one(Opened, ProposedS, Refused), "gather facts; look again if the picture does not fit together; refuse if the cause is no route's business, or nothing is better"},
+		{KindJudged, one(ProposedS), (*turn).judged, one(Opened, JudgedS, Asked, Watching, Refused), "allow reserves the budget in this record; ask; look again if only data is missing; deny; in mode watch record what would be done"},
 		{KindRechecked, one(JudgedS), (*turn).rechecked, one(Acting, Refused), "judged again just before the first write"},
 		{KindAnswered, one(Asked), (*turn).answered, one(Opened, Refused), "approved: everything is looked at again, and the approval holds for the same plan only"},
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/actuator/fault"
 	"github.com/trainyard/trainyard/actuator/guard"
 	"github.com/trainyard/trainyard/actuator/policy"
 )
@@ -17,6 +18,34 @@ const (
 	maxObservations = 4
 	retryPause      = time.Second
 )
+
+// maxLooks is how often the yard is looked at for one decision, spread over a good part of the decide deadline: a picture
+// taken while the load changes mixes two presents, since rates reach back over a window, and a scrape may be lost.
+const maxLooks = 8
+
+func lookPause(p policy.Policy) time.Duration { return p.DecideDeadline / 20 }
+
+// unclear says that the proposal rests on a picture that does not fit together.
+func unclear(p *Proposal) bool {
+	return p.Diagnosis.Cause == fault.UnexplainedTraffic || p.Diagnosis.Cause == fault.NotCongested || !p.Explains
+}
+
+// dataChecks are the checks of guard whose objection the next picture may not have.
+var dataChecks = []string{"data", "explains the present"}
+
+// lookAgain goes back to observing after a pause, unless there is no time left or there were enough looks.
+func (t *turn) lookAgain() bool {
+	in := t.in
+	at := t.now.Add(lookPause(in.Policy))
+	if in.Looks++; in.Looks >= maxLooks || !at.Before(in.Deadline) {
+		return false
+	}
+	t.say("unclear", "looking again (%d of %d)", in.Looks+1, maxLooks)
+	in.Proposal, in.Verdict = nil, nil
+	t.enter(Opened, in.Deadline)
+	in.RetryAt = at
+	return true
+}
 
 // maxQuestions is how often a human is asked again because the plan changed between question and approval.
 const maxQuestions = 3
@@ -99,6 +128,8 @@ func (t *turn) proposed() {
 	p := ev.Proposal
 	t.say("decided", "%s: %s", p.Diagnosis.Cause, p.Diagnosis.Reason)
 	switch {
+	case unclear(p) && t.lookAgain():
+		return
 	case !p.Diagnosis.Cause.Reroutable():
 		t.end(Refused, "%s: moving routes does not cure it. %s", p.Diagnosis.Cause, p.Diagnosis.Reason)
 		return
@@ -132,6 +163,7 @@ func (t *turn) judged() {
 	v := t.judge(t.ev.(Judged).Facts)
 	t.say(string(JudgedS), "%s: %s", v.Decision, v.Reason)
 	switch {
+	case v.Would == guard.Deny && v.OnlyObjects(dataChecks...) && t.lookAgain():
 	case in.Mode == policy.Watch:
 		in.Reason = "mode watch: would " + string(v.Would)
 		t.enter(Watching, t.now.Add(in.Policy.VerifyDeadline))

@@ -7,6 +7,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,11 @@ type Verdict struct {
 	Would    Decision `json:"would"`
 	Reason   string   `json:"reason"` // of the strongest objections, or of the permission
 	Checks   []Check  `json:"checks"`
+}
+
+// OnlyObjects says that nothing but the named checks denies.
+func (v Verdict) OnlyObjects(names ...string) bool {
+	return !slices.ContainsFunc(v.Checks, func(c Check) bool { return c.Decision == Deny && c.Name != "mode" && !slices.Contains(names, c.Name) })
 }
 
 // check is one question. It answers with a decision and the reason for it.
