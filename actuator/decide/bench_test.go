@@ -27,8 +27,8 @@ func BenchmarkProposeLab(b *testing.B) {
 }
 
 // large is a fabric with a nic on each node and jobs of 5 ranks, placed and hashed at random, and its hottest link.
-func large(leaves, spines, hosts, jobs int) (fleet.Snapshot, ident.Port) {
-	r := rand.New(rand.NewPCG(7, 7))
+func large(seed uint64, leaves, spines, hosts, jobs int) (fleet.Snapshot, ident.Port) {
+	r := rand.New(rand.NewPCG(seed, 7))
 	y := fleettest.Yard{Fabric: topotest.New(topotest.Options{Leaves: leaves, Spines: spines, Hosts: hosts, Rails: 1, UplinkBytes: 12.5e9}), Via: map[string][]string{}}
 	nodes := r.Perm(hosts)
 	for j := range jobs {
@@ -46,7 +46,7 @@ func large(leaves, spines, hosts, jobs int) (fleet.Snapshot, ident.Port) {
 }
 
 func BenchmarkProposeLarge(b *testing.B) {
-	s, target := large(64, 32, 512, 100)
+	s, target := large(7, 64, 32, 512, 100)
 	for b.Loop() {
 		p := decide.Propose(s, target, decide.Default(), nil, 1)
 		if p.Chosen == nil {
@@ -58,11 +58,19 @@ func BenchmarkProposeLarge(b *testing.B) {
 // TestLargeIsBounded: on a fabric with too many placements to enumerate, a bounded search finds some that explain the
 // loads. BenchmarkProposeLarge says how long the largest takes.
 func TestLargeIsBounded(t *testing.T) {
-	s, target := large(16, 8, 128, 25)
-	begin := time.Now()
-	p := decide.Propose(s, target, decide.Default(), nil, 1)
-	t.Logf("%s: %s\n%s\n%v", time.Since(begin), p.Diagnosis.Reason, p.Reason, p.Notes)
-	if !p.Explains {
-		t.Error("all traffic is announced, but the matrix does not explain the loads: " + p.Reason)
+	const fabrics = 4
+	explained := 0
+	for seed := range uint64(fabrics) {
+		s, target := large(seed, 16, 8, 128, 25)
+		begin := time.Now()
+		p := decide.Propose(s, target, decide.Default(), nil, 1)
+		t.Logf("%s: %s\n%s", time.Since(begin), p.Diagnosis.Reason, p.Reason)
+		if p.Explains {
+			explained++
+		}
+	}
+	// A bounded search may miss; it must then say so and do nothing, but not often.
+	if explained < fabrics-1 {
+		t.Errorf("all traffic is announced, but only %d of %d fabrics are explained", explained, fabrics)
 	}
 }

@@ -122,6 +122,9 @@ func Explain(g *topo.Graph, flows []Routed, loads map[ident.Port]float64, target
 		out.Fits = false
 		out.Reason = fmt.Sprintf("does not explain the present: link %s carries %s measured and at best %s by the model (tolerance %.0f %% of its speed or %.0f %% of its load)",
 			out.Worst.Link, megabytes(out.Worst.Measured), megabytes(out.Worst.Modelled), 100*ToleranceOfSpeed, 100*ToleranceOfLoad)
+		if !out.Exact {
+			out.Reason += "; there are too many placements to try all, and a bounded search found none that fits"
+		}
 	}
 	if !out.Fits {
 		out.Count = 0

@@ -11,10 +11,10 @@ import (
 	"github.com/trainyard/trainyard/actuator/topo"
 )
 
-// Bounds of the local search, in passes over all connections of a group.
+// Bounds of the local search.
 const (
-	maxPasses   = 200
-	searchStale = 12 // kicks without a new placement before a fresh start
+	maxTries    = 4e6 // connections tried on paths: about a quarter of a second
+	searchStale = 40  // kicks without a new placement before a fresh start
 )
 
 // search looks for placements of a group that is too large to enumerate: start from a greedy placement in random
@@ -50,6 +50,11 @@ func (e *explainer) search(grp group) solution {
 	var nearest placement
 	best := math.Inf(1)
 	seen := map[string]bool{}
+	choices := 0
+	for _, u := range c.units {
+		choices += len(u.allowed)
+	}
+	maxPasses := max(100, maxTries/choices)
 	for c.passes < maxPasses && len(s.placements) < e.o.Samples {
 		c.start()
 		for stale := 0; stale < searchStale && c.passes < maxPasses && len(s.placements) < e.o.Samples; stale++ {
