@@ -367,7 +367,11 @@ func (e *explainer) solve(grp group) solution {
 		s, complete = e.enumerate(grp, true)
 	}
 	if !complete || s.count == 0 {
-		near := e.search(grp)
+		passes := maxPasses
+		if complete {
+			passes = nearPasses
+		}
+		near := e.search(grp, passes)
 		if complete { // nothing fits: the search only says how near one comes
 			near.count, near.exact = 0, true
 			near.placements = near.placements[:1]

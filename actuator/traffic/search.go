@@ -15,12 +15,14 @@ import (
 const (
 	maxTries    = 4e6 // connections tried on paths: about a quarter of a second
 	searchStale = 40  // kicks without a new placement before a fresh start
+	maxPasses   = 4000
+	nearPasses  = 40 // when it is known that nothing fits, and only the nearest is wanted
 )
 
 // search looks for placements of a group that is too large to enumerate: start from a greedy placement in random
 // order, move single connections to where the squared misses fall, swap pairs, kick what is still wrong. It
-// returns the distinct placements that fit, or the nearest one with count 0.
-func (e *explainer) search(grp group) solution {
+// returns the distinct placements that fit, or the nearest one with count 0. passes bounds it, over all connections.
+func (e *explainer) search(grp group, passes int) solution {
 	c := climber{e: e, rng: rand.New(rand.NewPCG(e.o.Seed, 0x5ea7c4)), load: make([]float64, e.g.Len()), per: make([]float64, e.g.Len())}
 	for id, m := range e.measured {
 		if !math.IsNaN(m) {
@@ -54,10 +56,10 @@ func (e *explainer) search(grp group) solution {
 	for _, u := range c.units {
 		choices += len(u.allowed)
 	}
-	maxPasses := max(100, maxTries/choices)
-	for c.passes < maxPasses && len(s.placements) < e.o.Samples {
+	most := min(passes, max(100, maxTries/choices))
+	for c.passes < most && len(s.placements) < e.o.Samples {
 		c.start()
-		for stale := 0; stale < searchStale && c.passes < maxPasses && len(s.placements) < e.o.Samples; stale++ {
+		for stale := 0; stale < searchStale && c.passes < most && len(s.placements) < e.o.Samples; stale++ {
 			c.descend()
 			worst, cost := c.worst(grp.required)
 			if cost < best {
