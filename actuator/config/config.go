@@ -93,7 +93,6 @@ func Default(p Profile) Config {
 	if p == Lab {
 		c.Prometheus = prom.LabConfig()
 		c.Alertmanager.Every, c.Alertmanager.Settle = 2*time.Second, 15*time.Second
-		c.Lease = 3 * time.Second
 		c.Timers = Timers{Observe: 250 * time.Millisecond, Reconcile: time.Second}
 	}
 	return c
@@ -193,6 +192,10 @@ func (c Config) Validate() error {
 	case None:
 	case BGP:
 		errs = append(errs, under("$.driver.bgp.", c.Driver.BGP.Validate()))
+		// A process that stood still between check and write is harmless only if the leaf has closed its session by then.
+		if hold := c.Driver.BGP.Pins.HoldTime; hold >= c.Lease {
+			bad("driver.bgp.pins.hold_time", "%s is not below the lease of %s", hold, c.Lease)
+		}
 	default:
 		bad("driver.kind", "%q is none of %s, %s", string(c.Driver.Kind), None, BGP)
 	}

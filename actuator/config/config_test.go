@@ -27,7 +27,7 @@ alertmanager:
 journal_dir: journal
 policies_file: policies.yaml
 stop_file: /run/trainyard/stop
-lease: 3s
+lease: 15s
 driver:
   kind: bgp
   bgp:

@@ -41,7 +41,7 @@ policies:
     goal: relieve-link
     mode: %s
     budgets: {max_concurrent: 1, per_hour: 10, max_switches: 2, max_routes: 4, min_paths_left: 1, storm: 16}
-    cooldown: 1m
+    cooldown: 5s
     hold: 5m
     hold_max: 1h
     decide_deadline: 10s
