@@ -57,6 +57,9 @@ func run(ctx context.Context) error {
 	fair, tail := streams[0], streams[1]
 	fmt.Printf("\n%-44s %10s %10s\n", "error of forecasts", "fair", "drop-tail")
 	line := func(what string, fair, tail summary) {
+		if len(fair) == 0 {
+			return
+		}
 		fmt.Printf("%-44s %8.1f %% %8.1f %%   (worst %.1f %%, %.1f %%; %d values each)\n", what, 100*fair.mean(), 100*tail.mean(), 100*fair.worst(), 100*tail.worst(), len(fair))
 	}
 	line("iperf3 streams: loads of links not full", fair.open, tail.open)
