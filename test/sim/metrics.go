@@ -14,12 +14,21 @@ import (
 
 // FabricMetrics is the page that the exporter's fabric role would show, in the Prometheus text format.
 func (p *Plant) FabricMetrics() []byte {
-	return prom.Render(locked(p, p.fabricSamples))
+	return prom.Render(locked(p, func() []source.Sample { return p.stamp(p.fabricSamples()) }))
 }
 
 // NodeMetrics is what the exporter's node role would show on all nodes, on one page.
 func (p *Plant) NodeMetrics() []byte {
-	return prom.Render(locked(p, p.nodeSamples))
+	return prom.Render(locked(p, func() []source.Sample { return p.stamp(p.nodeSamples()) }))
+}
+
+// stamp says when the samples were read, as an exporter does: now, on the plant's clock. What an agent has in its cache is
+// older than that, and nobody can see by how much.
+func (p *Plant) stamp(samples []source.Sample) []source.Sample {
+	for i := range samples {
+		samples[i].At = p.now
+	}
+	return samples
 }
 
 func (p *Plant) fabricSamples() []source.Sample {
