@@ -118,7 +118,7 @@ func TestActOnTheLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("iperf3 %s: %.1f Mbit/s, %d bytes, %d retransmits; l1:sp2 sent %.0f bytes", iperf.Version, iperf.BitsPerSecond/1e6, iperf.Bytes, iperf.Retransmits, sent("sp2")-before)
-	if over := sent("sp2") - before; iperf.Bytes == 0 || over < float64(iperf.Bytes)/lab.PayloadShare {
+	if over := sent("sp2") - before; iperf.Bytes == 0 || over < float64(iperf.Bytes)/y.lab.Config().PayloadShare() {
 		t.Errorf("l1:sp2 sent %.0f bytes, iperf3 alone received %d", over, iperf.Bytes)
 	}
 }

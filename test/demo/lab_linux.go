@@ -71,7 +71,7 @@ const fabricMbit = 50
 // newLab builds the fabric and starts nothing on it yet.
 func newLab(ctx context.Context, out io.Writer, dir string, bin binaries) (yard, error) {
 	hurry()
-	l, err := lab.Up(ctx, lab.Config{FabricMbit: fabricMbit, ECN: true, Log: out})
+	l, err := lab.Up(ctx, lab.Config{FabricMbit: fabricMbit, MTU: 9000, ECN: true, Log: out})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (y *realYard) Look(context.Context) (look, error) {
 	if err != nil {
 		return l, err
 	}
-	l.StreamBytes = float64(c.TxBytes) * lab.PayloadShare
+	l.StreamBytes = float64(c.TxBytes) * y.lab.Config().PayloadShare()
 	for leaf, m := range y.monitors {
 		events, err := m.Events()
 		if err != nil {

@@ -14,6 +14,10 @@ type Config struct {
 	FabricMbit int // every leaf-spine direction; default 100, which two cores carry with room for everything else
 	HostMbit   int // every host-leaf direction; default FabricMbit
 
+	// MTU of every cable but the management network's, in bytes; default 1500. Training fabrics run jumbo frames, and so do
+	// labs that have to carry traffic on few cores: most of the work is per packet.
+	MTU int
+
 	// Fair replaces the drop-tail queues of the leaf-spine ports by an HTB tree with one class per flow (by TCP
 	// destination port, see FairPorts): the per-flow-fair switch that the max-min model describes.
 	Fair bool
@@ -43,6 +47,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.HostMbit == 0 {
 		c.HostMbit = c.FabricMbit
 	}
+	if c.MTU == 0 {
+		c.MTU = 1500
+	}
+	if c.MTU < 1280 || c.MTU > 9000 {
+		return c, fmt.Errorf("MTU %d: want 1280..9000", c.MTU)
+	}
 	if c.FabricMbit < 1 || c.FabricMbit > 1000 || c.HostMbit < 1 || c.HostMbit > 1000 {
 		return c, fmt.Errorf("link rates %d and %d Mbit/s: want 1..1000", c.FabricMbit, c.HostMbit)
 	}
@@ -54,6 +64,10 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	return c, nil
 }
+
+// PayloadShare is the part of a full Ethernet frame that TCP carries as payload, IP and TCP headers with time stamps paid
+// for: 1448 of 1514 bytes at an MTU of 1500, which is how the kernel's counters and its rate limits count.
+func (c Config) PayloadShare() float64 { return float64(c.MTU-52) / float64(c.MTU+14) }
 
 // The credentials of the SNMP agents. They guard nothing: the management network ends in its namespace.
 const (

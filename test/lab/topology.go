@@ -196,7 +196,3 @@ func (t Topology) Ports(device string) []string {
 
 // PortToSpine is the leaf port that leads to a spine: "s2" -> "sp2".
 func PortToSpine(spine string) string { return "sp" + spine[1:] }
-
-// PayloadShare is the part of a full Ethernet frame that TCP carries as payload: 1448 of 1514 bytes, which is how the
-// rate limiters count.
-const PayloadShare = 1448.0 / 1514.0

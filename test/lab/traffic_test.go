@@ -64,7 +64,7 @@ func TestStepTimeAgainstWitnesses(t *testing.T) {
 			said += float64(s.Bytes) / lab.Rails
 		}
 	}
-	wire := float64(after.TxBytes-before.TxBytes) * lab.PayloadShare
+	wire := float64(after.TxBytes-before.TxBytes) * l.Config().PayloadShare()
 	t.Logf("rank 1 says %.2f MB on rail 0, the kernel of l1 counts %.2f MB of payload on sp1: %+.1f %%", said/1e6, wire/1e6, (wire/said-1)*100)
 	if math.Abs(wire/said-1) > 0.08 { // a step that straddles the edges of the window is 4 % of it
 		t.Errorf("the ring's bytes and the kernel's differ by %.1f %%", (wire/said-1)*100)

@@ -173,7 +173,7 @@ func (l *Lab) joinMgmt(place string, addr netip.Addr) error {
 func (l *Lab) addCable(a, aPort, b, bPort string) error {
 	pa, pb := l.places[a], l.places[b]
 	veth := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: aPort, MTU: 1500, NumTxQueues: 1, NumRxQueues: 1},
+		LinkAttrs: netlink.LinkAttrs{Name: aPort, MTU: l.cfg.MTU, NumTxQueues: 1, NumRxQueues: 1},
 		PeerName:  bPort, PeerNamespace: netlink.NsFd(pb.ns), PeerNumTxQueues: 1, PeerNumRxQueues: 1,
 	}
 	if err := pa.handle.LinkAdd(veth); err != nil {

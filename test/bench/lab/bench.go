@@ -182,7 +182,7 @@ func play(ctx context.Context, l *lab.Lab, flows []flow, forecast map[ident.Port
 	for i, f := range flows {
 		g.Go(func() error {
 			r, err := l.Iperf3(ctx, lab.Iperf{From: f.from.Addr, To: f.to.Addr, Port: f.dport, SourcePort: f.sport, Duration: warmup + measure + slack})
-			m.rates[i], versions[i] = r.BitsPerSecond/1e6/lab.PayloadShare, r.Version
+			m.rates[i], versions[i] = r.BitsPerSecond/1e6/l.Config().PayloadShare(), r.Version
 			return err
 		})
 	}

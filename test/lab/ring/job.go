@@ -131,7 +131,7 @@ func (s Spec) withDefaults(l *lab.Lab) (Spec, error) {
 	}
 	if s.Bytes == 0 {
 		cfg := l.Config()
-		payload := float64(min(cfg.FabricMbit, cfg.HostMbit)) * 1e6 / 8 * lab.PayloadShare
+		payload := float64(min(cfg.FabricMbit, cfg.HostMbit)) * 1e6 / 8 * cfg.PayloadShare()
 		s.Bytes = int64(0.120 * payload * float64(len(s.Rails)) * float64(n) / float64(2*(n-1)))
 	}
 	return s, nil
