@@ -96,6 +96,9 @@ type Verdict struct {
 	Jobs          []JobResult `json:"jobs,omitempty"`
 }
 
+// patience is how many times MinIterations it takes to say that a change did not help or did harm.
+const patience = 4
+
 // Check compares before and after. started is when the last step of the plan was in force; now is the evaluation
 // time that the answer is for. The figures of after are means over the window that ends at after.At.
 func Check(before, after Picture, forecast plan.Forecast, now, started time.Time, l Limits) Verdict {
@@ -129,17 +132,21 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 		}
 	}
 	came := v.MeasuredGain >= l.GainShare*forecast.Gain && v.MeasuredGain > 0
+	// A flow that moved leaves a full queue behind and finds its pace again: what is not better yet may become it.
+	patient := enough && (v.Iterations >= patience*l.MinIterations || elapsed >= l.MinTime)
 	switch {
 	case enough && came && slower == "":
 		return end(Better, "step time fell by %s, forecast %s (at least half of it wanted): %s", percent(v.MeasuredGain), percent(forecast.Gain), v.figures())
-	case enough && clean && slower != "":
+	case patient && clean && slower != "":
 		return end(Harm, "%s (limit %s); the affected jobs: %s", slower, percent(l.MaxOtherSlowdown), v.figures())
-	case enough && clean:
+	case patient && clean:
 		return end(NoChange, "step time changed by %s, forecast a gain of %s: %s", percent(-v.MeasuredGain), percent(forecast.Gain), v.figures())
 	case now.Sub(started) >= l.Deadline:
 		return end(Inconclusive, "not enough seen within %s: %.0f iterations since the change, %.0f wanted", l.Deadline, v.Iterations, l.MinIterations)
 	case !enough:
 		return end(Wait, "waits for iterations: %.1f since the change, %.0f wanted (or %s)", v.Iterations, l.MinIterations, l.MinTime)
+	case !patient:
+		return end(Wait, "not better yet; waits for more iterations: %.1f since the change, %.0f wanted before that is final (or %s)", v.Iterations, patience*l.MinIterations, l.MinTime)
 	default:
 		return end(Wait, "waits until the window of %s holds nothing from before the change (%s so far)", l.Window, elapsed.Round(100*time.Millisecond))
 	}
