@@ -97,7 +97,7 @@ func demo(ctx context.Context, out io.Writer, simulate bool, dir string) error {
 	if simulate {
 		fmt.Fprintln(out, "SIMULATED: the fabric and the jobs were numbers; as root on Linux the same command runs it on real switches.")
 	}
-	fmt.Fprintf(out, "Next: the journal is in %s; `make lab` gives a fabric to play with; docs start at README.md. Took %.0f s.\n", filepath.Join(dir, "act", "journal"), time.Since(began).Seconds())
+	fmt.Fprintf(out, "Next: the journal is in %s; `go run ./test/lab/cmd/labctl up` (root) gives a fabric to play with; README.md says where to read on. Took %.0f s.\n", filepath.Join(dir, "act", "journal"), time.Since(began).Seconds())
 	if text, err := json.MarshalIndent(results, "", "  "); err == nil {
 		_ = os.WriteFile(filepath.Join(dir, "results.json"), text, 0o644)
 	}
