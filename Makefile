@@ -11,9 +11,9 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the three programs, into bin/
-	$(GO) build -trimpath -o bin/trainyard-exporter ./exporter
-	$(GO) build -trimpath -o bin/trainyard-actuator ./actuator
-	$(GO) build -trimpath -o bin/trainyard ./actuator/ctl/trainyard
+	$(GO) build -o bin/trainyard-exporter ./exporter
+	$(GO) build -o bin/trainyard-actuator ./actuator
+	$(GO) build -o bin/trainyard ./actuator/ctl/trainyard
 
 demo: tools build $(if $(ROOT),lab-deps) ## watch a congested fabric heal itself: real switches as root, a simulated plant otherwise
 	$(GO) run ./test/demo $(DEMO_FLAGS)
@@ -27,7 +27,7 @@ check: check-generated ## unit tests with the race detector: no root, no externa
 
 check-generated: ## what is generated and committed is current
 	$(GO) generate ./...
-	@git diff --exit-code --stat -- docs rules dashboards || { echo "generated files were not current; commit the above"; exit 1; }
+	@git diff --exit-code --stat -- docs rules deploy || { echo "generated files were not current; commit the above"; exit 1; }
 
 test-collector: ## the OpenTelemetry Collector distribution (its own module)
 	$(TEST) -log .log/collector.log -C collector -- ./...
