@@ -54,6 +54,6 @@ lab-deps: ## install the Debian packages of the lab; needs root
 
 lint: ## golangci-lint, pinned
 	$(BUILD) golangci-lint
-	$$($(BUILD) -print golangci-lint) run ./...
+	lint=$$($(BUILD) -print golangci-lint) && $$lint run ./...
 
 .PHONY: help build demo test check check-generated test-collector test-tools test-lab bench-lab tools lab-deps lint

@@ -48,7 +48,7 @@ func run(dir, logPath, skips string, ci bool, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var log io.Writer = io.Discard
+	log := io.Discard
 	if logPath != "" {
 		if err := os.MkdirAll(filepath.Dir(logPath), 0o755); err != nil {
 			return 0, err

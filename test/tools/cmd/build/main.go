@@ -5,6 +5,7 @@
 // outside the cache folder that toolbox names.
 //
 //	go run ./test/tools/cmd/build [prometheus promtool alertmanager amtool golangci-lint]
+//	go run ./test/tools/cmd/build -print golangci-lint     where a built tool is
 package main
 
 import (
@@ -35,6 +36,13 @@ func main() {
 
 // run builds the modules that hold the wanted tools; none named means all.
 func run(ctx context.Context, tools []string) error {
+	if len(tools) == 2 && tools[0] == "-print" {
+		path, err := toolbox.Path(tools[1])
+		if err == nil {
+			fmt.Println(path)
+		}
+		return err
+	}
 	for _, tool := range tools {
 		if _, ok := toolbox.Find(tool); !ok {
 			return fmt.Errorf("tool %q: not one of the tools in test/tools/toolbox", tool)
