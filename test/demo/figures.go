@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -24,6 +25,17 @@ type span struct {
 	StepB     float64 // of job-b, NaN before it runs
 	Stream    float64 // payload bytes a second of job-a's stream
 	WorstStep float64
+}
+
+// MarshalJSON leaves out what was not measured.
+func (s span) MarshalJSON() ([]byte, error) {
+	out := map[string]any{"from": s.From, "to": s.To, "steps": s.Steps}
+	for name, v := range map[string]float64{"step_seconds": s.Step, "step_b_seconds": s.StepB, "stream_bytes_per_second": s.Stream, "worst_step_seconds": s.WorstStep} {
+		if !math.IsNaN(v) {
+			out[name] = v
+		}
+	}
+	return json.Marshal(out)
 }
 
 // result is what one run showed.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"strings"
@@ -102,5 +103,12 @@ func TestSetup(t *testing.T) {
 	}
 	if p, ok := set.Find("FabricLinkCongested", "", "plant"); !ok || set.Mode(p) != policy.Act {
 		t.Errorf("policy %+v in mode %s, found %v", p, set.Mode(p), ok)
+	}
+}
+
+func TestResultsAreWrittenWithoutWhatWasNotMeasured(t *testing.T) {
+	text, err := json.Marshal(result{Before: spanOf(nil, time.Time{}, time.Time{})})
+	if err != nil || strings.Contains(string(text), "step_seconds") {
+		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -98,10 +98,11 @@ func demo(ctx context.Context, out io.Writer, simulate bool, dir string) error {
 		fmt.Fprintln(out, "SIMULATED: the fabric and the jobs were numbers; as root on Linux the same command runs it on real switches.")
 	}
 	fmt.Fprintf(out, "Next: the journal is in %s; `go run ./test/lab/cmd/labctl up` (root) gives a fabric to play with; README.md says where to read on. Took %.0f s.\n", filepath.Join(dir, "act", "journal"), time.Since(began).Seconds())
-	if text, err := json.MarshalIndent(results, "", "  "); err == nil {
-		_ = os.WriteFile(filepath.Join(dir, "results.json"), text, 0o644)
+	text, err := json.MarshalIndent(results, "", "  ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "results.json"), text, 0o644)
 	}
-	return errors.Join(check(watch, act)...)
+	return errors.Join(append(check(watch, act), err)...)
 }
 
 // once builds a yard with its control side, makes one run and takes everything down, whatever happens.
