@@ -107,8 +107,11 @@ func TestSetup(t *testing.T) {
 }
 
 func TestResultsAreWrittenWithoutWhatWasNotMeasured(t *testing.T) {
-	text, err := json.Marshal(result{Before: spanOf(nil, time.Time{}, time.Time{})})
-	if err != nil || strings.Contains(string(text), "step_seconds") {
+	text, err := json.Marshal(spanOf(nil, time.Time{}, time.Time{}))
+	if err != nil || strings.Contains(string(text), `"step_seconds"`) || !strings.Contains(string(text), `"steps":0`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if text, err = json.Marshal(span{Step: 0.5}); err != nil || !strings.Contains(string(text), `"step_seconds":0.5`) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
