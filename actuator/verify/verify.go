@@ -123,6 +123,17 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 	// The window still holds figures from before the change: it can only hide a gain, not make one up. So better
 	// may be said early; everything else waits until the window is clean.
 	enough := v.Iterations >= l.MinIterations || elapsed >= l.MinTime && v.Iterations >= 1
+	// What a job offers is a rate over the window. Where a congestion was still growing when the first picture was taken,
+	// a window that reaches back shows less, and that says nothing about the change: then it only keeps from better.
+	offers := ""
+	for _, id := range affected {
+		if offers = less(id, before, after, l); offers != "" {
+			break
+		}
+	}
+	if offers != "" && elapsed >= l.Window {
+		return end(Inconclusive, "%s", offers)
+	}
 	for _, id := range affected {
 		if why := stands(id, before, after, started, l); why != "" {
 			return end(Inconclusive, "%s", why)
@@ -135,16 +146,18 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 	// A flow that moved leaves a full queue behind and finds its pace again: what is not better yet may become it.
 	patient := enough && (v.Iterations >= patience*l.MinIterations || elapsed >= l.MinTime)
 	switch {
-	case enough && came && slower == "":
+	case enough && came && slower == "" && offers == "":
 		return end(Better, "step time fell by %s, forecast %s (at least half of it wanted): %s", percent(v.MeasuredGain), percent(forecast.Gain), v.figures())
 	case patient && clean && slower != "":
 		return end(Harm, "%s (limit %s); the affected jobs: %s", slower, percent(l.MaxOtherSlowdown), v.figures())
-	case patient && clean:
+	case patient && clean && offers == "":
 		return end(NoChange, "step time changed by %s, forecast a gain of %s: %s", percent(-v.MeasuredGain), percent(forecast.Gain), v.figures())
 	case now.Sub(started) >= l.Deadline:
 		return end(Inconclusive, "not enough seen within %s: %.0f iterations since the change, %.0f wanted", l.Deadline, v.Iterations, l.MinIterations)
 	case !enough:
 		return end(Wait, "waits for iterations: %.1f since the change, %.0f wanted (or %s)", v.Iterations, l.MinIterations, l.MinTime)
+	case offers != "":
+		return end(Wait, "waits until the window of %s holds nothing from before the change (%s so far): %s", l.Window, elapsed.Round(100*time.Millisecond), offers)
 	case !patient:
 		return end(Wait, "not better yet; waits for more iterations: %.1f since the change, %.0f wanted before that is final (or %s)", v.Iterations, patience*l.MinIterations, l.MinTime)
 	default:
@@ -214,10 +227,17 @@ func lost(id string, before, after Picture, l Limits) string {
 		return fmt.Sprintf("%s was restarted: it has done %.0f steps, %.0f before the change", id, a.StepsTotal, b.StepsTotal)
 	case a.BytesPerSecond <= 0 && b.BytesPerSecond > 0 && len(a.Missing) > 0:
 		return fmt.Sprintf("%s is reported in part: %s", id, strings.Join(a.Missing, "; "))
-	case b.BytesPerSecond > 0 && a.BytesPerSecond < l.OfferedShare*b.BytesPerSecond:
-		return fmt.Sprintf("%s offers %s of the traffic that it offered before, at least %s wanted", id, percent(a.BytesPerSecond/b.BytesPerSecond), percent(l.OfferedShare))
 	}
 	return ""
+}
+
+// less says that a job offers less traffic than before, so that a gain may be its own doing; "" when it does not.
+func less(id string, before, after Picture, l Limits) string {
+	b, a := before.Jobs[id], after.Jobs[id]
+	if b.BytesPerSecond <= 0 || a.BytesPerSecond >= l.OfferedShare*b.BytesPerSecond {
+		return ""
+	}
+	return fmt.Sprintf("%s offers %s of the traffic that it offered before, at least %s wanted", id, percent(a.BytesPerSecond/b.BytesPerSecond), percent(l.OfferedShare))
 }
 
 // stands says that a job has finished no step for much longer than one took before, "" when it has. It ended while
