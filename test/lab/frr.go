@@ -48,6 +48,11 @@ type FRRNeighbour struct {
 	Name string
 }
 
+// zebraForget has a switch forget a group of next hops a second after its last route. The kernel takes a member out of its
+// group when the link goes down; FRR 8.4 keeps the group for 180 s, believes it whole when the link is back, and uses it
+// again: all traffic would stay on the other spine.
+const zebraForget = "zebra nexthop-group keep 1\n"
+
 // bgpd.conf without the controller's peers, which are deploy/frr's to say. Leaves tell spines their own host subnets only (no path leads down, up and down again); spines tell
 // leaves the /31 of each live link, which is what makes a recursive pin fall when the far link does (field rule 1). Filters come before what
 // refers to them: FRR applies one that appears later only after its route-map delay of 5 s.
@@ -164,7 +169,7 @@ func (l *Lab) startSwitchFRR(ctx context.Context, s Switch, uid, gid int) error 
 		return err
 	}
 	for file, text := range map[string]string{
-		"zebra.conf":   "hostname " + s.Name + "\n" + frr.Zebra,
+		"zebra.conf":   "hostname " + s.Name + "\n" + zebraForget + frr.Zebra,
 		"staticd.conf": "hostname " + s.Name + "\n",
 		"bgpd.conf":    bgp,
 		"vtysh.conf":   "",

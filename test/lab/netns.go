@@ -101,7 +101,9 @@ func killInside(names []string) error {
 	}
 	host := inodeOf("/proc/1/ns/net")
 	delete(inside, host) // a plain file left where a mount was would name the host's own
-	delete(inside, inodeOf("/proc/self/ns/net"))
+	// This thread's, not /proc/self's: that is the main thread's, which the runtime cannot end, so that it stays in the
+	// namespace that onThread left it in.
+	delete(inside, inodeOf("/proc/thread-self/ns/net"))
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		pids := pidsInside(inside)
