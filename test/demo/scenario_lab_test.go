@@ -107,16 +107,18 @@ var scenarios = []scenario{
 		// Both cables of the hot way, so that whichever alert comes first is about a sick link.
 		name: "sick link", state: flow.Refused, cause: fault.SickLink, culprit: ":", reason: "went down",
 		play: func(ctx context.Context, s *stage) error {
-			_, _, err := s.collide(ctx, func(*ring.Job) error {
-				g, flapping := errgroup.WithContext(ctx)
-				for _, leaf := range []string{"l1", "l3"} {
-					g.Go(func() error { return s.y.lab.FlapLink(flapping, "s1", leaf, 3, time.Second) })
-				}
-				if err := g.Wait(); err != nil {
-					return err
-				}
-				return s.bothWays(ctx)
-			})
+			// Slow enough for the sessions to come back in between.
+			g, flapping := errgroup.WithContext(ctx)
+			for _, leaf := range []string{"l1", "l3"} {
+				g.Go(func() error { return s.y.lab.FlapLink(flapping, "s1", leaf, 3, 3*time.Second) })
+			}
+			if err := g.Wait(); err != nil {
+				return err
+			}
+			if err := s.bothWays(ctx); err != nil {
+				return err
+			}
+			_, _, err := s.collide(ctx, nil)
 			return err
 		},
 	},
