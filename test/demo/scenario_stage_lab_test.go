@@ -178,20 +178,6 @@ func (s *stage) ends(ctx context.Context) ([]flow.View, error) {
 	}
 }
 
-// written waits until a leaf's kernel has a host route.
-func (s *stage) written(ctx context.Context) (look, error) {
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		l, err := s.y.Look(ctx)
-		if err != nil || len(l.Routes) > 0 {
-			return l, err
-		}
-		if err := rest(ctx, 20*time.Millisecond); err != nil {
-			return l, err
-		}
-	}
-	return look{}, fmt.Errorf("no route was written within %s", patience)
-}
-
 // clear ends all traffic and waits for a clean stage: all links alive, nothing fires, nothing is open.
 func (s *stage) clear(ctx context.Context) error {
 	for _, st := range s.streams {
