@@ -113,7 +113,7 @@ func Check(before, after Picture, forecast plan.Forecast, now, started time.Time
 		return end(Inconclusive, "the forecast names no job that the plan is for: nothing to compare")
 	}
 	for _, id := range affected {
-		if why := lost(id, before, after, l); why != "" {
+		if why := lost(id, before, after); why != "" {
 			return end(Inconclusive, "%s", why)
 		}
 	}
@@ -212,7 +212,7 @@ func (v *Verdict) collect(before, after Picture, forecast plan.Forecast, started
 }
 
 // lost says why a job cannot be compared any more, "" when it can.
-func lost(id string, before, after Picture, l Limits) string {
+func lost(id string, before, after Picture) string {
 	b, ok := before.Jobs[id]
 	if !ok || b.StepSeconds <= 0 {
 		return fmt.Sprintf("%s was not measured before the change", id)
